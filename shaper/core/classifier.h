@@ -1,0 +1,46 @@
+// Which class a packet belongs to: the first one on its link, in file order, of which a match table holds; else the
+// link's default class. Asked once for a flow, not for each packet.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "shaper/core/policy.h"
+
+namespace shaper {
+
+class Classifier {
+ public:
+  explicit Classifier(const Policy& policy);
+
+  struct Result {
+    ClassIndex class_index = 0;
+    std::optional<std::size_t> match;  ///< which of the class's tables held; absent: the class takes everything
+  };
+  [[nodiscard]] Result classify(const Packet& packet) const;
+
+  // Whether any class asks for it: only then it tells flows apart.
+  [[nodiscard]] bool asks_dscp() const { return asks_dscp_; }
+  [[nodiscard]] bool asks_mark() const { return asks_mark_; }
+  [[nodiscard]] bool asks_owner() const { return asks_owner_; }
+
+ private:
+  struct Candidate {
+    ClassIndex class_index;
+    std::vector<Match> match;
+  };
+  struct LinkClasses {
+    Direction direction = Direction::egress;
+    std::vector<Candidate> candidates;
+    ClassIndex default_class = 0;
+  };
+
+  void note_keys(const Match& match);
+
+  std::vector<LinkClasses> links_;
+  bool asks_dscp_ = false;
+  bool asks_mark_ = false;
+  bool asks_owner_ = false;
+};
+
+}  // namespace shaper

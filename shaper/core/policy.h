@@ -1,0 +1,142 @@
+// A policy as the core obeys it: links, the classes on them, and what a packet must look like to belong to a class.
+//
+// This is configuration only: plain values, no state, no rule. shaper/config.cpp makes it from TOML text and has
+// checked it; the core trusts it (names are unique, indices are in range, each link has exactly one default class).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "shaper/core/packet.h"
+#include "shaper/core/units.h"
+
+namespace shaper {
+
+/// An address with its leading bits that count.
+struct Prefix {
+  Family family = Family::ipv4;
+  Address address{};
+  std::uint8_t bits = 0;
+
+  friend bool operator==(const Prefix&, const Prefix&) = default;
+};
+
+/// A closed range of ports, users or groups.
+template <typename Number>
+struct Range {
+  Number first = 0;
+  Number last = 0;
+
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+/// `mark & mask == value`
+struct MarkMatch {
+  std::uint32_t value = 0;
+  std::uint32_t mask = 0xffffffff;
+
+  friend bool operator==(const MarkMatch&, const MarkMatch&) = default;
+};
+
+/// Users or groups; `unknown` is a packet whose socket is not known.
+struct OwnerMatch {
+  std::vector<Range<std::uint32_t>> ids;
+  bool unknown = false;
+
+  [[nodiscard]] bool empty() const { return ids.empty() && !unknown; }
+  friend bool operator==(const OwnerMatch&, const OwnerMatch&) = default;
+};
+
+/// All keys must hold; a key holds when one of its values does; an empty key is not asked.
+struct Match {
+  std::vector<std::uint8_t> protocol;  ///< "icmp" in a policy is both kIcmp and kIcmpv6
+  std::vector<Prefix> source, destination, local, remote;
+  std::vector<Range<std::uint16_t>> source_port, destination_port, local_port, remote_port;
+  std::vector<std::uint8_t> dscp;
+  std::vector<MarkMatch> mark;
+  OwnerMatch user, group;
+  std::vector<Match> none_of;  ///< `not`: none of these may hold
+
+  friend bool operator==(const Match&, const Match&) = default;
+};
+
+/// How much a bucket may save beyond one full frame.
+using Burst = std::variant<Nanos, ByteCount>;
+inline constexpr Nanos kDefaultBurst = std::chrono::milliseconds{4};
+
+/// What the flows that share an `each` bucket have in common.
+enum class EachBy : std::uint8_t { flow, source, destination, local, remote };
+
+/// `each`: a further bucket for every key.
+struct Each {
+  EachBy by = EachBy::flow;
+  std::uint8_t bits_ipv4 = 32;  ///< of the address; ignored for flows
+  std::uint8_t bits_ipv6 = 128;
+  DataRate rate;
+  Burst burst = kDefaultBurst;
+
+  friend bool operator==(const Each&, const Each&) = default;
+};
+
+/// What happens to a packet above the rate: held, dropped (a policer), or only counted.
+enum class Over : std::uint8_t { delay, drop, count };
+
+enum class Direction : std::uint8_t { egress, ingress };
+
+/// What a rule does with packets while no daemon is there.
+enum class WithoutDaemon : std::uint8_t { pass, block };
+
+struct LinkPolicy {
+  std::string name;
+  std::string interface;
+  Direction direction = Direction::egress;
+  std::uint32_t overhead = 14;
+  std::uint32_t smallest_frame = 0;  ///< `mpu`
+  WithoutDaemon without_daemon = WithoutDaemon::pass;
+
+  friend bool operator==(const LinkPolicy&, const LinkPolicy&) = default;
+};
+
+struct ClassPolicy {
+  std::string name;
+  LinkIndex link = 0;
+  std::vector<Match> match;  ///< one must hold; empty: all packets
+  bool is_default = false;
+  std::optional<DataRate> rate;
+  std::optional<DataRate> ceil;
+  Burst burst = kDefaultBurst;
+  std::optional<Each> each;
+  Over over = Over::delay;
+  std::optional<Nanos> max_delay;      ///< absent: default_max_delay()
+  std::optional<ByteCount> backlog;    ///< absent: what max_delay holds
+
+  /// The most that the class may send in total: its ceil, else its rate; absent: no limit.
+  [[nodiscard]] std::optional<DataRate> limit() const { return ceil ? ceil : rate; }
+
+  /// The smallest configured rate that one packet of the class must obey.
+  [[nodiscard]] std::optional<DataRate> smallest_rate() const;
+
+  friend bool operator==(const ClassPolicy&, const ClassPolicy&) = default;
+};
+
+inline constexpr std::uint32_t kDefaultMaxFlows = 262'144;
+
+struct Policy {
+  std::vector<LinkPolicy> links;
+  std::vector<ClassPolicy> classes;  ///< in file order; a link's default class stands anywhere
+  std::uint32_t max_flows = kDefaultMaxFlows;
+
+  friend bool operator==(const Policy&, const Policy&) = default;
+};
+
+/// The largest of 250 ms, ten full frames and 512 KiB at `rate`. A local TCP keeps up to 219 kB in the queue of a slow
+/// link (measured at 1 Mbit/s): this much must not be dropped, or the bound would be a policer.
+[[nodiscard]] Nanos default_max_delay(DataRate rate, ByteCount full_frame);
+
+/// `burst` at `rate` in bytes, rounded down.
+[[nodiscard]] ByteCount burst_bytes(const Burst& burst, DataRate rate);
+
+}  // namespace shaper

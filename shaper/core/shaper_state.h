@@ -1,0 +1,77 @@
+// The inside of Shaper: the classes of the policy in force, the flows, and which class acts next.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "shaper/core/class_queue.h"
+#include "shaper/core/classifier.h"
+#include "shaper/core/flow_table.h"
+#include "shaper/core/shaper.h"
+
+namespace shaper {
+
+class Shaper::State {
+ public:
+  State(const Policy& policy, StartCredit credit, HashKey key, Instant now);
+
+  void on_packet(const Packet& packet, Instant now, Verdicts& out);
+  void release(Instant now, Verdicts& out);
+  [[nodiscard]] std::optional<Instant> next_departure() const;
+  void on_queues_dry() { ++epoch_; }
+  void on_lost(const Verdict& verdict);
+  void set_mtu(LinkIndex link, std::uint32_t mtu);
+  void swap(const Policy& policy, Instant now, Verdicts& out);
+  void pass_all(Instant now, Verdicts& out);
+  [[nodiscard]] const Classifier& classifier() const { return classifier_; }
+  [[nodiscard]] CoreSnapshot snapshot(Instant now) const;
+  void flows(FlowCursor& cursor, std::size_t budget, Instant now, std::vector<FlowSnapshot>& flows) const;
+
+ private:
+  struct LinkState {
+    Framing framing;
+    std::uint64_t detoured_packets = 0;
+  };
+
+  /// A class with its place among those that will act.
+  struct ScheduledClass {
+    ClassQueue queue;
+    Instant wake;
+    std::uint32_t place = 0;
+  };
+  struct EarlierClass {
+    static bool before(const ScheduledClass& a, const ScheduledClass& b) { return a.wake < b.wake; }
+    static std::uint32_t& place(ScheduledClass& scheduled) { return scheduled.place; }
+  };
+  using Classes = std::vector<std::unique_ptr<ScheduledClass>>;
+
+  [[nodiscard]] static Framing framing_of(const LinkPolicy& link, std::uint32_t mtu);
+  [[nodiscard]] Classes make_classes(const Policy& policy, std::optional<Instant> empty_since, Instant now);
+  void schedule(ScheduledClass& scheduled);
+
+  [[nodiscard]] FlowKey key_of(const Packet& packet) const;
+  Flow& flow_of(const Packet& packet, Instant now);
+  Flow& shared_flow(const FlowKey& key);
+  void follow_owner(Flow& flow, const Packet& packet, Instant now);
+  [[nodiscard]] bool takes_detour(Flow& flow, const Packet& packet) const;
+
+  // Change of policy.
+  struct Succession;
+  void move_flow(Flow& flow, const Succession& succession, Instant now, Verdicts& out);
+  void dissolve(Flow& flow, std::optional<ClassIndex> heir, Instant now, Verdicts& out);
+
+  Policy policy_;
+  Classifier classifier_;
+  HashKey key_;
+  HeldPackets held_;
+  std::vector<LinkState> links_;
+  Classes classes_;
+  FlowTable flows_;
+  IndexedHeap<ScheduledClass, EarlierClass> wake_order_;
+  std::uint32_t epoch_ = 1;  // counts the times at which no detour was on its way
+  std::size_t shared_flows_ = 0;  // made so far: while there are none, nobody looks for them
+  Instant latest_;
+};
+
+}  // namespace shaper

@@ -1,0 +1,86 @@
+// What the core tells a reader about its state: copies of counters, no pointers into the core.
+//
+// `packets` are frames on the wire: a super-packet of n segments counts n. At any moment and for every class
+// sent + dropped + lost + passed + backlog = in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "shaper/core/packet.h"
+#include "shaper/core/units.h"
+#include "shaper/core/verdict.h"
+
+namespace shaper {
+
+/// Percentiles of the time from arrival to departure; packets that never waited count as zero.
+struct DelaySummary {
+  Nanos p50{0}, p90{0}, p99{0}, max{0};
+};
+
+/// Counters of what passed, for a flow or a class.
+struct Traffic {
+  std::uint64_t sent_packets = 0;
+  ByteCount sent_bytes;  ///< IP bytes
+  ByteCount wire_bytes;  ///< charged bytes
+  std::array<std::uint64_t, kDropReasons> drops{};  ///< packets, by reason
+  ByteCount dropped_bytes;
+
+  [[nodiscard]] std::uint64_t dropped_packets() const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t n : drops) sum += n;
+    return sum;
+  }
+};
+
+struct ClassSnapshot {
+  ClassIndex index = 0;
+  Traffic traffic;
+  std::uint64_t in_packets = 0;
+  std::uint64_t lost_packets = 0;    ///< cleared by the kernel while held
+  std::uint64_t passed_packets = 0;  ///< let go unmetered
+  std::uint64_t backlog_packets = 0;
+  ByteCount backlog_bytes;  ///< wire bytes
+  DataRate rate;            ///< measured on the wire over the last second
+  std::optional<ByteCount> depth;   ///< of the class's bucket
+  std::optional<ByteCount> credit;  ///< in the class's bucket
+  ByteCount late_bytes;             ///< credit lost because wake-ups came late
+  std::uint32_t flows = 0;
+  DelaySummary delay;
+};
+
+struct LinkSnapshot {
+  LinkIndex index = 0;
+  std::uint64_t detoured_packets = 0;  ///< super-packets and others sent to the split queue
+};
+
+struct CoreSnapshot {
+  std::vector<LinkSnapshot> links;
+  std::vector<ClassSnapshot> classes;
+  std::uint64_t flows = 0;
+  std::uint64_t evicted_flows = 0;
+};
+
+struct FlowSnapshot {
+  ClassIndex class_index = 0;
+  LinkIndex link = 0;
+  Headers headers;  ///< addresses, ports, protocol and family of the flow
+  std::optional<std::uint32_t> user;
+  Traffic traffic;
+  DataRate rate;
+  std::uint64_t backlog_packets = 0;
+  ByteCount backlog_bytes;
+  DelaySummary delay;
+  Instant first_seen;
+  Instant last_seen;
+};
+
+/// Where the next piece of a flow listing begins.
+struct FlowCursor {
+  std::size_t position = 0;
+  bool done = false;
+};
+
+}  // namespace shaper
