@@ -1,0 +1,172 @@
+#include "shaper/live/control_server.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "shaper/live/system_call.h"
+
+namespace shaper {
+namespace {
+
+constexpr std::size_t kMostClients = 64;
+
+/// What a subscriber may be behind before it loses lines.
+constexpr std::size_t kMostUnread = 64 * 1024 * 1024;
+
+sockaddr_un address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) throw std::system_error(ENAMETOOLONG, std::system_category(), path);
+  std::copy(path.begin(), path.end(), address.sun_path);
+  return address;
+}
+
+Peer peer_of(int fd) {
+  ucred credentials{};
+  socklen_t length = sizeof credentials;
+  require(::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length), "getsockopt SO_PEERCRED");
+  return {credentials.uid, credentials.pid};
+}
+
+}  // namespace
+
+ControlServer::ControlServer(EventLoop& loop, const std::string& path, Handler handler)
+    : loop_(loop),
+      path_(path),
+      handler_(std::move(handler)),
+      listener_(require(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), "socket")) {
+  const sockaddr_un address = address_of(path);
+  ::unlink(path.c_str());  // left by a daemon that was killed; whether one runs was asked before
+  require(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "bind " + path);
+  // The folder says who may come this far; the handler says who may change anything.
+  require(::chmod(path.c_str(), 0666), "chmod " + path);
+  require(::listen(listener_.get(), SOMAXCONN), "listen");
+  loop_.add(listener_.get(), EPOLLIN, [this](std::uint32_t) { on_connect(); });
+}
+
+ControlServer::~ControlServer() {
+  while (!clients_.empty()) remove(clients_.begin());
+  loop_.remove(listener_.get());
+  ::unlink(path_.c_str());
+}
+
+void ControlServer::on_connect() {
+  Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!fd || clients_.size() >= kMostClients) return;  // closed again: the client says that nobody answers
+  try {
+    clients_.emplace_front();
+    const auto client = clients_.begin();
+    client->peer = peer_of(fd.get());
+    client->fd = std::move(fd);
+    loop_.add(client->fd.get(), EPOLLIN, [this, client](std::uint32_t events) { on_event(client, events); });
+  } catch (const std::system_error&) {
+    clients_.pop_front();
+  }
+}
+
+void ControlServer::on_event(Clients::iterator client, std::uint32_t events) {
+  const bool alive = (events & EPOLLIN) == 0 || read_requests(*client);
+  if (!alive || (events & (EPOLLERR | EPOLLHUP)) != 0 || !write_out(*client)) remove(client);
+}
+
+bool ControlServer::read_requests(Client& client) {
+  std::array<char, 65'536> bytes;
+  const ssize_t count = ::recv(client.fd.get(), bytes.data(), bytes.size(), 0);
+  if (count == 0) return false;
+  if (count < 0) return errno == EAGAIN || errno == EINTR;
+  if (!client.reader.feed({bytes.data(), static_cast<std::size_t>(count)})) return false;
+  answer_requests(client);
+  return true;
+}
+
+/// One answer at a time: what else was asked waits in the reader.
+void ControlServer::answer_requests(Client& client) {
+  while (!client.slices && !client.subscribed) {
+    const auto request = client.reader.next();
+    if (!request) break;
+    Answer answer = handler_(*request, client.peer);
+    if (const auto* response = std::get_if<Response>(&answer)) {
+      client.out += encode(*response);
+    } else if (auto* slices = std::get_if<Slices>(&answer)) {
+      client.slices = std::move(*slices);
+    } else {
+      client.out += encode_head(ResponseStatus::ok, 0) + std::get<Subscription>(answer).head;
+      client.subscribed = true;
+    }
+  }
+}
+
+bool ControlServer::write_out(Client& client) {
+  while (client.sent < client.out.size()) {
+    const ssize_t count =
+        ::send(client.fd.get(), client.out.data() + client.sent, client.out.size() - client.sent, MSG_NOSIGNAL);
+    if (count < 0 && errno != EAGAIN && errno != EINTR) return false;
+    if (count <= 0) break;
+    client.sent += static_cast<std::size_t>(count);
+  }
+  if (client.sent == client.out.size()) {
+    client.out.clear();
+    client.sent = 0;
+  }
+  const bool waits = !client.out.empty();
+  if (waits != client.waits_to_write) {
+    client.waits_to_write = waits;
+    loop_.change(client.fd.get(), waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  }
+  return true;
+}
+
+void ControlServer::remove(Clients::iterator client) {
+  loop_.remove(client->fd.get());
+  clients_.erase(client);
+}
+
+bool ControlServer::has_subscribers() const {
+  return std::any_of(clients_.begin(), clients_.end(), [](const Client& client) { return client.subscribed; });
+}
+
+void ControlServer::publish(std::string_view lines) {
+  for (auto client = clients_.begin(); client != clients_.end();) {
+    const auto current = client++;
+    if (!current->subscribed) continue;
+    if (current->out.size() - current->sent > kMostUnread) {
+      current->skipped += static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
+      continue;
+    }
+    if (current->skipped > 0) current->out += fmt::format("skipped {}\n", std::exchange(current->skipped, 0));
+    current->out += lines;
+    if (!write_out(*current)) remove(current);
+  }
+}
+
+bool ControlServer::work() {
+  bool unfinished = false;
+  for (auto client = clients_.begin(); client != clients_.end();) {
+    const auto current = client++;
+    if (!current->slices) continue;
+    if (current->slices(current->body)) {
+      unfinished = true;
+      continue;
+    }
+    current->slices = nullptr;
+    current->out += encode_head(ResponseStatus::ok, current->body.size());
+    current->out += std::exchange(current->body, {});
+    answer_requests(*current);
+    if (!write_out(*current)) remove(current);
+  }
+  return unfinished;
+}
+
+bool ControlServer::all_answered() const {
+  return std::all_of(clients_.begin(), clients_.end(), [](const Client& client) {
+    return client.subscribed || (!client.slices && client.out.empty());
+  });
+}
+
+}  // namespace shaper

@@ -1,0 +1,82 @@
+// Answers over a unix socket, in the packet loop's thread, so it never waits: what a client sends is put together piece
+// by piece, what it is sent stays in a bounded buffer until it takes it, and long answers are made in slices between
+// packets. Who may ask what is decided by the handler, from the peer's credentials.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <list>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "shaper/live/event_loop.h"
+#include "shaper/live/fd.h"
+#include "shaper/model/control_protocol.h"
+
+namespace shaper {
+
+/// Who asks, by the kernel's word.
+struct Peer {
+  uid_t user = 0;
+  pid_t process = 0;
+};
+
+/// Appends the next slice of a long answer's body; true: there is more. A slice should take less than a millisecond.
+using Slices = std::function<bool(std::string& body)>;
+
+/// The client gets `head` now and everything that is published from now on.
+struct Subscription {
+  std::string head;
+};
+
+class ControlServer {
+ public:
+  using Answer = std::variant<Response, Slices, Subscription>;
+  using Handler = std::function<Answer(const Request&, const Peer&)>;
+
+  /// Listens at `path`. Throws std::system_error.
+  ControlServer(EventLoop& loop, const std::string& path, Handler handler);
+  ~ControlServer();
+
+  /// Sends lines to all subscribers. One that is too slow loses whole lines and is told how many.
+  void publish(std::string_view lines);
+  [[nodiscard]] bool has_subscribers() const;
+
+  /// Makes one slice of each long answer; true while one is unfinished.
+  bool work();
+
+  /// Whether everything was sent that is not for a subscriber.
+  [[nodiscard]] bool all_answered() const;
+
+ private:
+  struct Client {
+    Fd fd;
+    Peer peer;
+    RequestReader reader;
+    std::string out;
+    std::size_t sent = 0;  // of `out`
+    Slices slices;
+    std::string body;  // made by slices so far
+    bool subscribed = false;
+    bool waits_to_write = false;
+    std::uint64_t skipped = 0;  // lines that a slow subscriber lost
+  };
+  using Clients = std::list<Client>;
+
+  void on_connect();
+  void on_event(Clients::iterator client, std::uint32_t events);
+  [[nodiscard]] bool read_requests(Client& client);
+  void answer_requests(Client& client);
+  [[nodiscard]] bool write_out(Client& client);
+  void remove(Clients::iterator client);
+
+  EventLoop& loop_;
+  std::string path_;
+  Handler handler_;
+  Fd listener_;
+  Clients clients_;
+};
+
+}  // namespace shaper

@@ -1,0 +1,219 @@
+#include "shaper/live/packet_loop.h"
+
+#include <algorithm>
+
+#include "shaper/live/clock.h"
+#include "shaper/live/verdict_code.h"
+
+namespace shaper {
+namespace {
+
+/// Batches before other descriptors and the timer get their turn.
+constexpr int kBatchesPerTurn = 8;
+
+Packet packet_from(const QueuedPacket& queued) {
+  Packet packet;
+  packet.id = queued.id;
+  packet.super = queued.super;
+  packet.headers = parse_headers(queued.payload);
+  packet.ip_bytes = queued.ip_bytes;
+  packet.mark = queued.mark;
+  packet.user = queued.user;
+  packet.group = queued.group;
+  return packet;
+}
+
+}  // namespace
+
+tl::expected<void, BindRefusal> PacketLoop::bind(const QueuePair& queues) {
+  if (auto split = socket_.bind(queues.split, QueueKind::split); !split) return tl::unexpected(split.error());
+  if (auto fast = socket_.bind(queues.fast, QueueKind::fast); !fast) {
+    socket_.unbind(queues.split);
+    return tl::unexpected(fast.error());
+  }
+  roles_.push_back({queues.split, queues.link, QueueKind::split, queues.split, {}});
+  roles_.push_back({queues.fast, queues.link, QueueKind::fast, queues.split, {}});
+  return {};
+}
+
+void PacketLoop::assign(std::span<const QueuePair> queues) {
+  for (Role& role : roles_) {
+    role.link.reset();
+    for (const QueuePair& pair : queues) {
+      if (pair.split == role.split) role.link = pair.link;
+    }
+  }
+}
+
+void PacketLoop::drive(Shaper& shaper) {
+  shaper_ = &shaper;
+  loop_.add(socket_.fd(), EPOLLIN, [this](std::uint32_t) { on_readable(); });
+  loop_.on_timer([this] { on_timer(); });
+  on_readable();
+}
+
+PacketLoop::Role* PacketLoop::role_of(std::uint16_t number) {
+  for (Role& role : roles_) {
+    if (role.number == number) return &role;
+  }
+  return nullptr;
+}
+
+PacketLoop::QueueCounters PacketLoop::queue_counters(std::uint16_t number) const {
+  for (const Role& role : roles_) {
+    if (role.number == number) return role.counters;
+  }
+  return {};
+}
+
+void PacketLoop::on_readable() {
+  for (int batch = 0; batch < kBatchesPerTurn; ++batch) {
+    const Instant now = monotonic_now();
+    const bool detours_before = detours_sent_;
+    const Received received = read_batch(now);
+    const bool detours_now = std::any_of(verdicts_.begin(), verdicts_.end(),
+                                         [](const Verdict& verdict) { return verdict.decision == Decision::detour; });
+    send_verdicts();
+    if (received.dry && !detours_now) {
+      // Whatever was sent on a detour before this batch was read with it.
+      if (detours_before) {
+        shaper_->on_queues_dry();
+        if (log_ != nullptr) log_->queues_dry(now);
+      }
+      detours_sent_ = false;
+      break;
+    }
+  }
+  on_timer();
+}
+
+Received PacketLoop::read_batch(Instant now) {
+  return socket_.receive([&](const NfqueueMessage& message) {
+    if (const auto* packet = std::get_if<QueuedPacket>(&message)) {
+      on_packet(*packet, now);
+    } else if (const auto* error = std::get_if<ErrorReply>(&message)) {
+      on_error(*error, now);
+    } else {
+      ++counters_.unknown_messages;
+    }
+  });
+}
+
+void PacketLoop::on_packet(const QueuedPacket& queued, Instant now) {
+  if (queued.truncated) ++counters_.truncated_messages;
+  const Role* role = role_of(queued.id.queue);
+  if (role == nullptr || !role->link || passing_) {
+    // The queue of a link that the policy does not name any more, or the end: nothing is metered.
+    verdicts_.push_back({queued.id, Decision::pass, DropReason::policed, 1, 0, {}, Nanos{0}});
+    return;
+  }
+  Packet packet = packet_from(queued);
+  packet.link = *role->link;
+  packet.queue = role->kind;
+  const std::size_t before = verdicts_.size();
+  shaper_->on_packet(packet, now, verdicts_);
+  if (log_ != nullptr) {
+    log_->arrival(now, packet);
+    log_->outcomes(now, std::span(verdicts_).subspan(before));
+  }
+}
+
+void PacketLoop::on_error(const ErrorReply& reply, Instant now) {
+  if (reply.error == 0 || reply.config) return;
+  if (reply.error != ENOENT) {
+    ++counters_.other_errors;
+    counters_.latest_error = reply.error;
+    return;
+  }
+  // The kernel had cleared the packet: a link went down, or somebody removed a base chain.
+  Verdict verdict = decode_verdict(reply.sequence);
+  if (reply.packet) verdict.id = *reply.packet;
+  if (Role* role = role_of(reply.queue)) ++role->counters.lost_verdicts;
+  shaper_->on_lost(verdict);
+  if (log_ != nullptr) log_->lost(now, verdict);
+}
+
+void PacketLoop::on_timer() {
+  const Instant now = monotonic_now();
+  const std::optional<Instant> next = shaper_->next_departure();
+  if (next && *next <= now) {
+    latest_wake_ = now;
+    if (log_ != nullptr) log_->release(now);
+    shaper_->release(now, verdicts_);
+    if (log_ != nullptr) log_->outcomes(now, verdicts_);
+    send_verdicts();
+  }
+  arm_timer();
+}
+
+void PacketLoop::arm_timer() {
+  std::optional<Instant> next = shaper_->next_departure();
+  if (next) next = std::max(*next, latest_wake_ + kWakeQuantum);
+  loop_.set_timer(next);
+}
+
+void PacketLoop::send_verdicts() {
+  for (const Verdict& verdict : verdicts_) {
+    if (buffer_.full()) flush();
+    const std::uint32_t code = encode_verdict(verdict);
+    switch (verdict.decision) {
+      case Decision::accept:
+      case Decision::pass: buffer_.accept(verdict.id, code); break;
+      case Decision::drop: buffer_.drop(verdict.id, code); break;
+      case Decision::detour:
+        if (Role* role = role_of(verdict.id.queue)) {
+          buffer_.detour(verdict.id, role->split, code);
+          ++role->counters.split_packets;
+          detours_sent_ = true;
+        }
+        break;
+    }
+  }
+  verdicts_.clear();
+  flush();
+}
+
+void PacketLoop::flush() {
+  // Each id must get its verdict: a kernel that had no memory for the message is asked again, but not for ever.
+  constexpr int kTries = 10'000;
+  for (int i = 0; i < kTries && !buffer_.empty(); ++i) {
+    if (socket_.send(buffer_)) return;
+  }
+  buffer_.clear();
+}
+
+void PacketLoop::swap(const Policy& policy, std::string_view policy_text, std::span<const event::Name> names) {
+  const Instant now = monotonic_now();
+  shaper_->swap(policy, now, verdicts_);
+  if (log_ != nullptr) {
+    log_->swap(now, policy, policy_text, names);
+    log_->outcomes(now, verdicts_);
+  }
+  send_verdicts();
+  arm_timer();
+}
+
+void PacketLoop::set_mtu(LinkIndex link, std::uint32_t mtu) {
+  shaper_->set_mtu(link, mtu);
+  if (log_ != nullptr) log_->mtu(monotonic_now(), link, mtu);
+}
+
+void PacketLoop::pass_all() {
+  const Instant now = monotonic_now();
+  passing_ = true;
+  // Rules may still lead here: what comes from now on never waits in the kernel, so that closing the socket loses nothing.
+  for (const Role& role : roles_) socket_.let_through(role.number);
+  shaper_->pass_all(now, verdicts_);
+  if (log_ != nullptr) {
+    log_->pass_all(now);
+    log_->outcomes(now, verdicts_);
+  }
+  send_verdicts();
+  // What still stands in the socket goes too; a detour cannot happen any more, so this ends.
+  constexpr int kMostBatches = 10'000;
+  for (int batch = 0; batch < kMostBatches && !read_batch(now).dry; ++batch) send_verdicts();
+  send_verdicts();
+  arm_timer();
+}
+
+}  // namespace shaper

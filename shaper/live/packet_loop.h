@@ -1,0 +1,94 @@
+// Drives the core with the kernel's packets: reads the queues, tells the core the time, sends its verdicts.
+//
+// The clock is read once for a batch of packets. Verdicts are flushed at the end of every batch and of every wake-up,
+// so none waits for the next packet. Wake-ups closer together than kWakeQuantum become one: the buckets keep what that
+// costs. Nothing in here throws once it runs, and every error is counted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "shaper/core/shaper.h"
+#include "shaper/live/event_loop.h"
+#include "shaper/live/nfqueue.h"
+#include "shaper/model/event_log.h"
+#include "shaper/model/rules.h"
+
+namespace shaper {
+
+class PacketLoop {
+ public:
+  /// Sleeping and waking costs 12 to 17 us of CPU, so at most five thousand times a second.
+  static constexpr Nanos kWakeQuantum = std::chrono::microseconds{200};
+
+  struct QueueCounters {
+    std::uint64_t split_packets = 0;
+    std::uint64_t lost_verdicts = 0;
+  };
+  struct Counters {
+    std::uint64_t truncated_messages = 0;
+    std::uint64_t unknown_messages = 0;
+    std::uint64_t other_errors = 0;  ///< error replies that are not ENOENT
+    std::optional<int> latest_error;
+  };
+
+  explicit PacketLoop(EventLoop& loop) : loop_(loop) {}
+
+  /// Binds the two queues of a link, the split one first. Throws std::system_error; a refusal is returned.
+  [[nodiscard]] tl::expected<void, BindRefusal> bind(const QueuePair& queues);
+  /// The links that the bound queues belong to from now on. A queue that is not named lets its packets pass unmetered:
+  /// rules may still lead to it.
+  void assign(std::span<const QueuePair> queues);
+
+  /// Starts to read, for `shaper`. Call once, after the first bind().
+  void drive(Shaper& shaper);
+
+  /// Calls of the core that come from elsewhere go through here, so that their verdicts are sent and logged.
+  void swap(const Policy& policy, std::string_view policy_text, std::span<const event::Name> names);
+  void set_mtu(LinkIndex link, std::uint32_t mtu);
+  /// Lets everything go that is held or waits to be read.
+  void pass_all();
+
+  /// From now on every call and verdict is appended to `text`, or to nothing.
+  void log_to(EventLog* log) { log_ = log; }
+
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] QueueCounters queue_counters(std::uint16_t number) const;
+  [[nodiscard]] const NfqueueSocket& socket() const { return socket_; }
+
+ private:
+  struct Role {
+    std::uint16_t number = 0;
+    std::optional<LinkIndex> link;
+    QueueKind kind = QueueKind::fast;
+    std::uint16_t split = 0;  // the link's split queue
+    QueueCounters counters;
+  };
+
+  void on_readable();
+  void on_timer();
+  [[nodiscard]] Received read_batch(Instant now);
+  void on_packet(const QueuedPacket& queued, Instant now);
+  void on_error(const ErrorReply& reply, Instant now);
+  void send_verdicts();
+  void flush();
+  void arm_timer();
+  [[nodiscard]] Role* role_of(std::uint16_t number);
+
+  EventLoop& loop_;
+  Shaper* shaper_ = nullptr;  // the one that is driven; until then nothing is read
+  NfqueueSocket socket_;
+  std::vector<Role> roles_;
+  Verdicts verdicts_;
+  VerdictBuffer buffer_;
+  Instant latest_wake_;
+  bool detours_sent_ = false;  // since the queues were last read dry
+  bool passing_ = false;       // everything goes at once
+  EventLog* log_ = nullptr;
+  Counters counters_;
+};
+
+}  // namespace shaper
