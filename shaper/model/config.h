@@ -1,0 +1,52 @@
+// Policy text (TOML) into a Policy, or an error with its place: docs/configuration.md is the reference.
+//
+// Pure: no file is opened and no user looked up here; the caller gives the text and the look-ups. Nothing is guessed:
+// unknown keys, missing units and classes that can never match are errors. A message quotes keys, quantities and
+// checked names, nothing else of the text: the file may be the wrong one, and a secret one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "shaper/core/policy.h"
+
+namespace shaper {
+
+/// Ids of user and group names. An absent function knows no name: a policy with names is refused.
+struct NameLookup {
+  std::function<std::optional<std::uint32_t>(const std::string&)> user;
+  std::function<std::optional<std::uint32_t>(const std::string&)> group;
+};
+
+/// What is wrong with a policy; line and column count from 1.
+struct ConfigError {
+  std::string where;  ///< the file
+  int line = 1;
+  int column = 1;
+  std::string message;
+
+  /// "file:line:column: message"
+  [[nodiscard]] std::string text() const;
+};
+
+struct ParsedPolicy {
+  Policy policy;
+  std::vector<std::string> warnings;  ///< "file:line:column: warning: message", in file order
+};
+
+/// Reads a policy. Of several errors the one that stands first in the file is told. The result is what the core trusts:
+/// names unique in their link, exactly one default class for each link (made up, named "default", where the file has
+/// none; it counts and never delays).
+[[nodiscard]] tl::expected<ParsedPolicy, ConfigError> parse_policy(std::string_view text, std::string_view file_name,
+                                                                   const NameLookup& names = {});
+
+/// The policy for one interface and one total rate, as a file that can be kept. The arguments are not checked here:
+/// parse_policy() does that.
+[[nodiscard]] std::string policy_for_interface(std::string_view interface, std::string_view rate_text);
+
+}  // namespace shaper

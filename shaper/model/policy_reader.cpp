@@ -1,0 +1,180 @@
+// Each getter complains in one sentence that says what the key needs.
+#include "shaper/model/policy_reader.h"
+
+#include <algorithm>
+
+#include "shaper/model/units_text.h"
+
+namespace shaper {
+namespace {
+
+using tree::Complaint;
+using tree::Entry;
+using tree::Node;
+using tree::Position;
+
+bool has_key(const Level& level, std::string_view name) {
+  return std::any_of(level.keys.begin(), level.keys.end(), [&](const KnownKey& key) { return key.name == name; });
+}
+
+}  // namespace
+
+const Complaint& Diagnostics::first_error() const {
+  return *std::min_element(errors_.begin(), errors_.end(),
+                           [](const Complaint& a, const Complaint& b) { return a.position < b.position; });
+}
+
+std::vector<Complaint> Diagnostics::warnings() const {
+  std::vector<Complaint> sorted = warnings_;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Complaint& a, const Complaint& b) { return a.position < b.position; });
+  return sorted;
+}
+
+std::optional<std::string> scalar_text(const Node& node) {
+  if (const auto* text = std::get_if<std::string>(&node.value)) return *text;
+  if (const auto* integer = std::get_if<std::int64_t>(&node.value)) return std::to_string(*integer);
+  return std::nullopt;
+}
+
+TableReader::TableReader(const tree::Table& table, Position position, const Level& level, Diagnostics& diagnostics)
+    : table_(table), position_(position), level_(level), diagnostics_(diagnostics) {
+  for (const Entry& entry : table_) check_key(entry);
+}
+
+void TableReader::check_key(const Entry& entry) const {
+  const auto known =
+      std::find_if(level_.keys.begin(), level_.keys.end(), [&](const KnownKey& key) { return key.name == entry.key; });
+  const std::string key = quoted(entry.key, "");
+  if (known != level_.keys.end()) {
+    const std::string of = &level_ == &kTopLevel ? "" : " of " + std::string(level_.title);
+    if (!known->works) diagnostics_.error(entry.position, key + of + " is not in this version");
+    return;
+  }
+  for (const Level* other : {&kClassLevel, &kLinkLevel, &kTopLevel, &kEachLevel, &kMatchLevel}) {
+    if (!has_key(*other, entry.key)) continue;
+    diagnostics_.error(entry.position,
+                       key + " is a key of " + std::string(other->title) + ", not of " + std::string(level_.title));
+    return;
+  }
+  std::vector<std::string_view> names;
+  for (const KnownKey& candidate : level_.keys) names.push_back(candidate.name);
+  diagnostics_.error(entry.position,
+                     "unknown key" + (key.empty() ? "" : " " + key) + ": the nearest is " + nearest(entry.key, names));
+}
+
+const Entry* TableReader::find(std::string_view key) const {
+  const auto found = std::find_if(table_.begin(), table_.end(), [&](const Entry& entry) { return entry.key == key; });
+  return found == table_.end() ? nullptr : &*found;
+}
+
+Position TableReader::position_of(std::string_view key) const {
+  const Entry* entry = find(key);
+  return entry == nullptr ? position_ : entry->node.position;
+}
+
+void TableReader::require(std::string_view key) const {
+  if (find(key) != nullptr) return;
+  diagnostics_.error(position_, std::string(level_.title) + " needs \"" + std::string(key) + "\"");
+}
+
+std::optional<std::string> TableReader::text(std::string_view key) const {
+  const Entry* entry = find(key);
+  if (entry == nullptr) return std::nullopt;
+  if (const auto* text = std::get_if<std::string>(&entry->node.value)) return *text;
+  diagnostics_.error(entry->node.position, "\"" + std::string(key) + "\" must be a text in quotation marks");
+  return std::nullopt;
+}
+
+std::optional<bool> TableReader::boolean(std::string_view key) const {
+  const Entry* entry = find(key);
+  if (entry == nullptr) return std::nullopt;
+  if (const auto* value = std::get_if<bool>(&entry->node.value)) return *value;
+  diagnostics_.error(entry->node.position, "\"" + std::string(key) + "\" must be true or false");
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> TableReader::integer(std::string_view key, Range<std::uint32_t> allowed) const {
+  const Entry* entry = find(key);
+  if (entry == nullptr) return std::nullopt;
+  const auto* value = std::get_if<std::int64_t>(&entry->node.value);
+  if (value != nullptr && *value >= allowed.first && *value <= allowed.last) return static_cast<std::uint32_t>(*value);
+  diagnostics_.error(entry->node.position, "\"" + std::string(key) + "\" must be a whole number from " +
+                                               std::to_string(allowed.first) + " to " + std::to_string(allowed.last));
+  return std::nullopt;
+}
+
+namespace {
+
+/// A quantity with a unit; without one, an integer is refused for the missing unit.
+template <typename Value>
+std::optional<Value> quantity(const TableReader& reader, std::string_view key, std::string_view example,
+                              tl::expected<Value, std::string> (*parse)(std::string_view)) {
+  const Entry* entry = reader.find(key);
+  if (entry == nullptr) return std::nullopt;
+  const auto text = scalar_text(entry->node);
+  if (!text) {
+    reader.diagnostics().error(entry->node.position,
+                               "\"" + std::string(key) + "\" must be a text such as \"" + std::string(example) + "\"");
+    return std::nullopt;
+  }
+  const auto value = parse(*text);
+  if (value) return *value;
+  reader.diagnostics().error(entry->node.position, value.error());
+  return std::nullopt;
+}
+
+tl::expected<Burst, std::string> parse_burst(std::string_view text) {
+  const std::size_t unit = text.find_first_not_of("0123456789. ");
+  if (unit == std::string_view::npos && !text.empty()) {
+    const std::string number(text.substr(0, text.find(' ')));
+    return tl::unexpected(quoted(text) + " has no unit: write " + quoted(number + "ms") + " or " +
+                          quoted(number + "B"));
+  }
+  // "5m" is a time; "5M" and "5mb" are attempts at a size.
+  const std::string_view rest = unit == std::string_view::npos ? "" : text.substr(unit);
+  if (rest.ends_with('s') || rest == "m" || rest == "h") {
+    const auto time = parse_time(text);
+    if (time) return Burst{*time};
+    return tl::unexpected(time.error());
+  }
+  const auto size = parse_size(text);
+  if (size) return Burst{*size};
+  return tl::unexpected(size.error());
+}
+
+}  // namespace
+
+std::optional<DataRate> TableReader::rate(std::string_view key) const {
+  return quantity<DataRate>(*this, key, "20mbit", parse_rate);
+}
+
+std::optional<ByteCount> TableReader::size(std::string_view key) const {
+  return quantity<ByteCount>(*this, key, "64KiB", parse_size);
+}
+
+std::optional<Nanos> TableReader::time(std::string_view key) const {
+  return quantity<Nanos>(*this, key, "250ms", parse_time);
+}
+
+std::optional<Burst> TableReader::burst(std::string_view key) const {
+  return quantity<Burst>(*this, key, "4ms", parse_burst);
+}
+
+void TableReader::only_false(std::string_view key) const {
+  if (boolean(key).value_or(false)) not_in_this_version(key, "true");
+}
+
+void TableReader::not_in_this_version(std::string_view key, std::string_view value) const {
+  const bool literal = value == "true" || value.find_first_not_of("0123456789") == std::string_view::npos;
+  const std::string shown = literal ? std::string(value) : "\"" + std::string(value) + "\"";
+  diagnostics_.error(position_of(key), std::string(key) + " = " + shown + " is not in this version");
+}
+
+void TableReader::unknown_word(std::string_view key, std::string_view value,
+                               std::span<const std::string_view> words) const {
+  diagnostics_.error(position_of(key),
+                     "unknown value of \"" + std::string(key) + "\": the nearest is " + nearest(value, words));
+}
+
+}  // namespace shaper
