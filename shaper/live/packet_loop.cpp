@@ -201,19 +201,27 @@ void PacketLoop::set_mtu(LinkIndex link, std::uint32_t mtu) {
 void PacketLoop::pass_all() {
   const Instant now = monotonic_now();
   passing_ = true;
-  // Rules may still lead here: what comes from now on never waits in the kernel, so that closing the socket loses nothing.
-  for (const Role& role : roles_) socket_.let_through(role.number);
   shaper_->pass_all(now, verdicts_);
   if (log_ != nullptr) {
     log_->pass_all(now);
     log_->outcomes(now, verdicts_);
   }
   send_verdicts();
-  // What still stands in the socket goes too; a detour cannot happen any more, so this ends.
-  constexpr int kMostBatches = 10'000;
-  for (int batch = 0; batch < kMostBatches && !read_batch(now).dry; ++batch) send_verdicts();
-  send_verdicts();
+  read_dry(now);
+  // Rules may still lead here: what comes from now on does not wait in the kernel, so closing the socket loses nothing.
+  for (const Role& role : roles_) socket_.let_through(role.number);
+  read_dry(now);
   arm_timer();
+}
+
+/// Gives verdicts until nothing is left to read; a flood does not keep it here for ever.
+void PacketLoop::read_dry(Instant now) {
+  constexpr int kMostBatches = 10'000;
+  bool dry = false;
+  for (int batch = 0; batch < kMostBatches && !dry; ++batch) {
+    dry = read_batch(now).dry;
+    send_verdicts();
+  }
 }
 
 }  // namespace shaper

@@ -74,6 +74,7 @@ class PacketLoop {
   void on_packet(const QueuedPacket& queued, Instant now);
   void on_error(const ErrorReply& reply, Instant now);
   void send_verdicts();
+  void read_dry(Instant now);
   void flush();
   void arm_timer();
   [[nodiscard]] Role* role_of(std::uint16_t number);
