@@ -1,0 +1,64 @@
+// What `shaper` and `shaperd` say to each other over the control socket: pure, bytes in and bytes out.
+//
+//   request   shaper/1 VERB BYTES\n  and so many bytes of body
+//   response  ok|refused|policy BYTES\n  and so many bytes of body
+//
+// `refused` and `policy` carry a line for people: the daemon will not, or the policy is bad. The answer to `events` is
+// `ok 0` and then lines without end. A sender of anything else is cut off. docs/control-protocol.md lists the verbs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace shaper {
+
+/// The longest body of a request: a policy of ten thousand classes fits.
+inline constexpr std::size_t kLongestRequest = 8 * 1024 * 1024;
+
+struct Request {
+  std::string verb;
+  std::string body;
+
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
+enum class ResponseStatus : std::uint8_t { ok, refused, policy };
+
+struct Response {
+  ResponseStatus status = ResponseStatus::ok;
+  std::string body;
+
+  friend bool operator==(const Response&, const Response&) = default;
+};
+
+[[nodiscard]] std::string encode(const Request& request);
+[[nodiscard]] std::string encode(const Response& response);
+/// The first line of a response, for a body that follows in pieces.
+[[nodiscard]] std::string encode_head(ResponseStatus status, std::size_t body_bytes);
+
+/// Puts a message together from the pieces in which a stream brings it.
+template <typename Message>
+class MessageReader {
+ public:
+  /// Takes bytes. False: this is not our protocol, and nothing more will be read.
+  [[nodiscard]] bool feed(std::string_view bytes);
+  /// The next whole message.
+  [[nodiscard]] std::optional<Message> next();
+  /// What came behind the last message that was taken.
+  [[nodiscard]] std::string take_rest();
+
+ private:
+  [[nodiscard]] bool read_head();
+
+  std::string buffer_;
+  Message message_;
+  std::optional<std::size_t> body_bytes_;  // known when the first line is read
+  bool broken_ = false;
+};
+
+using RequestReader = MessageReader<Request>;
+using ResponseReader = MessageReader<Response>;
+
+}  // namespace shaper

@@ -1,0 +1,129 @@
+// The event log: every call of the core and what came of it, one line of text each (docs/event-log.md).
+//
+// The lines of the calls are enough to repeat them: a log replayed gives the same verdicts, to the last one. Times are
+// nanoseconds of the core's clock. Writing appends to a string and allots nothing once that has grown. Reading trusts
+// nothing: it takes a line apart and says what is wrong with it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <variant>
+#include <vector>
+
+#include "shaper/core/policy.h"
+#include "shaper/core/shaper.h"
+#include "shaper/core/verdict.h"
+
+namespace shaper {
+
+namespace event {
+
+/// The text of the policy, as it was written, for `Shaper`'s constructor.
+struct PolicyText {
+  std::string text;
+};
+
+/// A name that the policy uses, and the number that it stood for where the log was written.
+struct Name {
+  enum class Kind : std::uint8_t { user, group };
+  Kind kind = Kind::user;
+  std::string name;
+  std::uint32_t number = 0;
+};
+
+/// The largest IP packet of a link when the log begins.
+struct Mtu {
+  LinkIndex link = 0;
+  std::uint32_t bytes = 0;
+};
+
+/// The core was made.
+struct Start {
+  StartCredit credit = StartCredit::full;
+  std::optional<HashKey> key;  ///< absent: of no consequence
+};
+
+struct Arrival {
+  Packet packet;
+};
+struct Release {};
+struct QueuesDry {};
+struct Swap {
+  std::string policy_text;
+};
+struct MtuChange {
+  LinkIndex link = 0;
+  std::uint32_t bytes = 0;
+};
+struct Lost {
+  Verdict verdict;
+};
+struct PassAll {};
+
+/// A verdict that the call before it gave.
+struct Outcome {
+  Verdict verdict;
+};
+
+/// The reader of a live log was too slow: this many lines are missing here.
+struct Skipped {
+  std::uint64_t lines = 0;
+};
+
+using Body = std::variant<PolicyText, Name, Mtu, Start, Arrival, Release, QueuesDry, Swap, MtuChange, Lost, PassAll,
+                          Outcome, Skipped>;
+
+}  // namespace event
+
+/// The first line of a log.
+inline constexpr std::string_view kFirstEventLine = "shaper events 1";
+
+/// One line. `at` is zero where the line has no time.
+struct Event {
+  Instant at;
+  event::Body body;
+};
+
+/// Takes one line apart (without its line feed; not the first line of a log). The error is a sentence.
+[[nodiscard]] tl::expected<Event, std::string> parse_event(std::string_view line);
+
+/// Verdicts are the same if all that is meant is: the reason only for drops.
+[[nodiscard]] bool same_verdict(const Verdict& a, const Verdict& b);
+
+/// `verdict` as its line says it, behind the time. `class_name` is for the eyes only.
+[[nodiscard]] std::string describe_verdict(const Verdict& verdict, std::string_view class_name);
+
+/// Appends events to a string that the caller owns, empties and writes somewhere.
+class EventLog {
+ public:
+  explicit EventLog(std::string& text) : text_(text) {}
+
+  /// The lines that a log begins with. `mtus` has one for each link of `policy`, `names` the numbers of the users and
+  /// groups that its text names.
+  void begin(Instant now, const event::Start& start, const Policy& policy, std::string_view policy_text,
+             std::span<const event::Name> names, std::span<const std::uint32_t> mtus);
+
+  void arrival(Instant now, const Packet& packet);
+  void release(Instant now);
+  void queues_dry(Instant now);
+  void swap(Instant now, const Policy& policy, std::string_view policy_text, std::span<const event::Name> names);
+  void mtu(Instant now, LinkIndex link, std::uint32_t bytes);
+  void lost(Instant now, const Verdict& verdict);
+  void pass_all(Instant now);
+  void outcomes(Instant now, std::span<const Verdict> verdicts);
+  void skipped(std::uint64_t lines);
+
+ private:
+  void names(std::span<const event::Name> names);
+  void remember_classes(const Policy& policy);
+  void verdict(Instant now, std::string_view before, const Verdict& verdict);
+
+  std::string& text_;
+  std::vector<std::string> class_names_;
+};
+
+}  // namespace shaper

@@ -1,0 +1,179 @@
+// What `shaper status --json` and `shaper flows --json` say, as structs, and their way to JSON and back.
+//
+// The daemon (and a replay) fills the structs from the core's snapshots and writes JSON; the command line reads that
+// JSON and prints tables for people (tables.h). Keys come in a fixed order, `null` stands for what is not there, and
+// every string is escaped. Rates are bits per second, measured over the last second; times in JSON are whole
+// microseconds, rounded to the nearest.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "shaper/core/policy.h"
+#include "shaper/core/snapshot.h"
+
+namespace shaper {
+
+enum class Mode : std::uint8_t {
+  shaping,
+  bypassed,  ///< no daemon: traffic flows unshaped
+  blocked,   ///< no daemon, and without_daemon = "block": traffic is dropped
+};
+
+enum class RulesStatus : std::uint8_t {
+  present,
+  missing,
+  foreign,  ///< chains of our name that we did not make
+};
+
+/// Counts of packets (frames on the wire) by DropReason.
+using DropCounts = std::array<std::uint64_t, kDropReasons>;
+
+struct LinkReport {
+  std::string name;
+  std::string interface;
+  Direction direction = Direction::egress;
+  std::optional<DataRate> limit;
+  DataRate rate;
+  std::uint64_t sent_packets = 0;
+  ByteCount sent_bytes;
+  ByteCount wire_bytes;
+  std::uint64_t dropped_packets = 0;
+  std::uint64_t backlog_packets = 0;
+  ByteCount backlog_bytes;
+  WithoutDaemon without_daemon = WithoutDaemon::pass;
+};
+
+struct EachReport {
+  std::string by;
+  DataRate limit;
+};
+
+struct ClassReport {
+  std::string name;
+  std::string link;
+  std::optional<DataRate> guarantee;
+  std::optional<DataRate> limit;
+  DataRate rate;
+  std::optional<ByteCount> burst;
+  std::uint64_t sent_packets = 0;
+  ByteCount sent_bytes;
+  ByteCount wire_bytes;
+  std::uint64_t dropped_packets = 0;
+  ByteCount dropped_bytes;
+  DropCounts drops{};
+  std::uint64_t marked_packets = 0;
+  std::uint64_t backlog_packets = 0;
+  ByteCount backlog_bytes;
+  std::optional<ByteCount> credit;
+  std::optional<ByteCount> borrowed;
+  ByteCount late_bytes;
+  std::uint64_t lost_packets = 0;
+  std::uint64_t passed_packets = 0;
+  std::uint64_t in_packets = 0;
+  std::uint64_t flows = 0;
+  DelaySummary delay;
+  std::optional<EachReport> each;
+};
+
+/// One kernel queue.
+struct QueueReport {
+  std::uint16_t number = 0;
+  std::uint64_t held = 0;
+  std::uint64_t kernel_dropped = 0;  ///< the queue was full
+  std::uint64_t socket_dropped = 0;  ///< our socket was full
+  std::uint64_t lost_verdicts = 0;   ///< the kernel had cleared the packet already
+  std::uint64_t split_packets = 0;   ///< sent from here to the split queue
+};
+
+struct StatusReport {
+  std::string version;
+  Mode mode = Mode::shaping;
+  std::vector<LinkReport> links;
+  std::vector<ClassReport> classes;
+  std::vector<QueueReport> queues;
+  std::optional<RulesStatus> rules;  ///< absent: nothing was asked (a replay)
+  std::vector<std::string> warnings;
+};
+
+struct FlowReport {
+  std::string class_name;
+  std::string link;
+  std::string family;    ///< "ipv4", "ipv6" or "other"
+  std::string protocol;  ///< "tcp", "udp", "icmp" … or the number
+  std::string source;
+  std::optional<std::uint16_t> source_port;
+  std::string destination;
+  std::optional<std::uint16_t> destination_port;
+  std::optional<std::string> user;
+  std::optional<std::string> owner;
+  std::uint64_t packets = 0;
+  ByteCount bytes;
+  ByteCount wire_bytes;
+  std::uint64_t dropped_packets = 0;
+  ByteCount dropped_bytes;
+  DropCounts drops{};
+  std::uint64_t marked_packets = 0;
+  DataRate rate;
+  std::uint64_t backlog_packets = 0;
+  ByteCount backlog_bytes;
+  DelaySummary delay;
+  std::string first_seen;  ///< RFC 3339, UTC
+  std::string last_seen;
+};
+
+struct FlowsReport {
+  std::vector<FlowReport> flows;
+  std::uint64_t total_flows = 0;
+  std::uint64_t evicted_flows = 0;
+};
+
+/// Names of users by number; a user without a name is reported by number.
+using UserNames = std::map<std::uint32_t, std::string>;
+
+/// Links and classes of `snapshot`, in the order of `policy` with an automatic `default` class last. The caller adds
+/// mode, queues, rules and warnings.
+[[nodiscard]] StatusReport status_report(const Policy& policy, const CoreSnapshot& snapshot);
+
+/// `to_utc` added to an Instant gives the time since the Unix epoch.
+[[nodiscard]] FlowReport flow_report(const Policy& policy, const FlowSnapshot& flow, const UserNames& users,
+                                     Nanos to_utc);
+
+/// `2026-01-31T23:59:59.123456Z`. `since_epoch` outside the years 1970 to 9999 is brought to their edge.
+[[nodiscard]] std::string rfc3339(Nanos since_epoch);
+
+/// `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
+[[nodiscard]] std::string json_string(std::string_view text);
+
+[[nodiscard]] std::string status_json(const StatusReport& report);
+
+/// One flow as a JSON object. A listing in pieces is flows_json_head(), flow_json() … joined by commas, and
+/// flows_json_tail(); a flow costs about a microsecond.
+[[nodiscard]] std::string flow_json(const FlowReport& flow);
+[[nodiscard]] std::string flows_json_head();
+[[nodiscard]] std::string flows_json_tail(std::uint64_t total_flows, std::uint64_t evicted_flows);
+
+[[nodiscard]] std::string flows_json(const FlowsReport& report);
+
+/// The object of status_json() with the keys of flows_json() behind its own.
+[[nodiscard]] std::string replay_json(const StatusReport& status, const FlowsReport& flows);
+
+/// Reads what status_json() or flows_json() wrote; the error says what is wrong. Unknown keys are ignored, so that a
+/// newer daemon can be asked.
+[[nodiscard]] tl::expected<StatusReport, std::string> parse_status(std::string_view json);
+[[nodiscard]] tl::expected<FlowsReport, std::string> parse_flows(std::string_view json);
+
+/// The words of the JSON for these.
+[[nodiscard]] std::string_view mode_name(Mode mode);
+[[nodiscard]] std::string_view rules_status_name(RulesStatus state);
+[[nodiscard]] std::string_view direction_name(Direction direction);
+[[nodiscard]] std::string_view without_daemon_name(WithoutDaemon without_daemon);
+[[nodiscard]] std::string_view each_name(EachBy by);
+
+}  // namespace shaper

@@ -1,0 +1,136 @@
+// The keys of the reports' JSON, in their order: each struct once, for writing and for reading alike.
+//
+// fields(visit, report) calls visit(key, member) for every key; a writer is given const reports, a reader fills them.
+// Included by report_json.cpp only.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "shaper/model/report.h"
+
+namespace shaper {
+
+/// `Given` is `Report`, const or not.
+template <typename Given, typename Report>
+concept Either = std::same_as<std::remove_const_t<Given>, Report>;
+
+/// The value of a key that this version has nothing to say about: an empty list.
+struct NothingYet {};
+
+template <typename Visit>
+void fields(Visit& visit, Either<DelaySummary> auto& delay) {
+  visit("p50", delay.p50);
+  visit("p90", delay.p90);
+  visit("p99", delay.p99);
+  visit("max", delay.max);
+}
+
+template <typename Visit>
+void fields(Visit& visit, Either<LinkReport> auto& link) {
+  visit("name", link.name);
+  visit("interface", link.interface);
+  visit("direction", link.direction);
+  visit("limit_bps", link.limit);
+  visit("rate_bps", link.rate);
+  visit("sent_packets", link.sent_packets);
+  visit("sent_bytes", link.sent_bytes);
+  visit("wire_bytes", link.wire_bytes);
+  visit("dropped_packets", link.dropped_packets);
+  visit("backlog_packets", link.backlog_packets);
+  visit("backlog_bytes", link.backlog_bytes);
+  visit("without_daemon", link.without_daemon);
+}
+
+template <typename Visit>
+void fields(Visit& visit, Either<EachReport> auto& each) {
+  visit("by", each.by);
+  visit("limit_bps", each.limit);
+}
+
+template <typename Visit>
+void fields(Visit& visit, Either<ClassReport> auto& row) {
+  visit("name", row.name);
+  visit("link", row.link);
+  visit("guarantee_bps", row.guarantee);
+  visit("limit_bps", row.limit);
+  visit("rate_bps", row.rate);
+  visit("burst_bytes", row.burst);
+  visit("sent_packets", row.sent_packets);
+  visit("sent_bytes", row.sent_bytes);
+  visit("wire_bytes", row.wire_bytes);
+  visit("dropped_packets", row.dropped_packets);
+  visit("dropped_bytes", row.dropped_bytes);
+  visit("drops", row.drops);
+  visit("marked_packets", row.marked_packets);
+  visit("backlog_packets", row.backlog_packets);
+  visit("backlog_bytes", row.backlog_bytes);
+  visit("credit_bytes", row.credit);
+  visit("borrowed_bytes", row.borrowed);
+  visit("late_bytes", row.late_bytes);
+  visit("lost_packets", row.lost_packets);
+  visit("passed_packets", row.passed_packets);
+  visit("in_packets", row.in_packets);
+  visit("flows", row.flows);
+  visit("delay_us", row.delay);
+  visit("each", row.each);
+}
+
+template <typename Visit>
+void fields(Visit& visit, Either<QueueReport> auto& queue) {
+  visit("number", queue.number);
+  visit("held", queue.held);
+  visit("kernel_dropped", queue.kernel_dropped);
+  visit("socket_dropped", queue.socket_dropped);
+  visit("lost_verdicts", queue.lost_verdicts);
+  visit("split_packets", queue.split_packets);
+}
+
+template <typename Visit>
+void fields(Visit& visit, Either<StatusReport> auto& report) {
+  NothingYet limits;
+  visit("version", report.version);
+  visit("mode", report.mode);
+  visit("links", report.links);
+  visit("classes", report.classes);
+  visit("queues", report.queues);
+  visit("limits", limits);
+  visit("rules", report.rules);
+  visit("warnings", report.warnings);
+}
+
+template <typename Visit>
+void fields(Visit& visit, Either<FlowReport> auto& flow) {
+  visit("class", flow.class_name);
+  visit("link", flow.link);
+  visit("family", flow.family);
+  visit("protocol", flow.protocol);
+  visit("source", flow.source);
+  visit("source_port", flow.source_port);
+  visit("destination", flow.destination);
+  visit("destination_port", flow.destination_port);
+  visit("user", flow.user);
+  visit("owner", flow.owner);
+  visit("packets", flow.packets);
+  visit("bytes", flow.bytes);
+  visit("wire_bytes", flow.wire_bytes);
+  visit("dropped_packets", flow.dropped_packets);
+  visit("dropped_bytes", flow.dropped_bytes);
+  visit("drops", flow.drops);
+  visit("marked_packets", flow.marked_packets);
+  visit("rate_bps", flow.rate);
+  visit("backlog_packets", flow.backlog_packets);
+  visit("backlog_bytes", flow.backlog_bytes);
+  visit("delay_us", flow.delay);
+  visit("first_seen", flow.first_seen);
+  visit("last_seen", flow.last_seen);
+}
+
+template <typename Visit>
+void fields(Visit& visit, Either<FlowsReport> auto& report) {
+  visit("flows", report.flows);
+  visit("total_flows", report.total_flows);
+  visit("evicted_flows", report.evicted_flows);
+}
+
+}  // namespace shaper

@@ -1,0 +1,73 @@
+#include "shaper/model/text_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace shaper {
+namespace {
+
+/// `value` in units of `unit`; whole where the unit is the number's own.
+std::string in_unit(std::uint64_t value, const ColumnUnit& unit) {
+  if (unit.size == 1) return std::to_string(value);
+  return fmt::format("{:.2f}", static_cast<double>(value) / static_cast<double>(unit.size));
+}
+
+}  // namespace
+
+ColumnUnits rate_units() {
+  return {{"bit/s", 1}, {"kbit/s", 1000}, {"Mbit/s", 1'000'000}, {"Gbit/s", 1'000'000'000}};
+}
+
+ColumnUnits size_units() {
+  return {{"B", 1}, {"kB", 1000}, {"MB", 1'000'000}, {"GB", 1'000'000'000}};
+}
+
+ColumnUnits time_units() {
+  return {{"us", 1000}, {"ms", 1'000'000}, {"s", 1'000'000'000}};
+}
+
+ColumnUnits plain_units() {
+  return {{"", 1}};
+}
+
+TextTable::Column::Column(std::vector<std::string> of_lines, bool right)
+    : lines(std::move(of_lines)), to_the_right(right) {
+  for (const std::string& line : lines) width = std::max(width, line.size());
+}
+
+void TextTable::words(std::string title, std::vector<std::string> cells) {
+  cells.insert(cells.begin(), {std::move(title), ""});
+  columns_.emplace_back(std::move(cells), false);
+}
+
+void TextTable::numbers(std::string title, const std::vector<std::optional<std::uint64_t>>& cells,
+                        const ColumnUnits& units) {
+  std::uint64_t largest = 0;
+  for (const std::optional<std::uint64_t>& cell : cells) largest = std::max(largest, cell.value_or(0));
+  const auto larger = std::find_if(units.begin() + 1, units.end(), [&](auto& unit) { return unit.size > largest; });
+  const ColumnUnit& unit = *(larger - 1);
+  const bool empty = std::none_of(cells.begin(), cells.end(), [](const auto& cell) { return cell.has_value(); });
+
+  std::vector<std::string> lines{std::move(title), empty ? "" : unit.name};
+  for (const std::optional<std::uint64_t>& cell : cells) lines.push_back(cell ? in_unit(*cell, unit) : "-");
+  columns_.emplace_back(std::move(lines), true);
+}
+
+std::string TextTable::text() const {
+  std::string text;
+  const std::size_t lines = columns_.empty() ? 0 : columns_.front().lines.size();
+  for (std::size_t line = 0; line < lines; ++line) {
+    std::string row;
+    for (const Column& column : columns_) {
+      row +=
+          fmt::format(fmt::runtime(column.to_the_right ? "{:>{}}  " : "{:<{}}  "), column.lines.at(line), column.width);
+    }
+    row.erase(row.find_last_not_of(' ') + 1);
+    if (line != 1 || !row.empty()) text += row + '\n';
+  }
+  return text;
+}
+
+}  // namespace shaper

@@ -1,0 +1,46 @@
+// A table of text: columns as wide as their widest cell, numbers to the right, words to the left.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shaper {
+
+/// A step of a column's unit: `name` stands for `size` of the numbers given.
+struct ColumnUnit {
+  const char* name;
+  std::uint64_t size;
+};
+
+/// The units of a kind, the smallest first.
+using ColumnUnits = std::vector<ColumnUnit>;
+
+[[nodiscard]] ColumnUnits rate_units();   ///< of bits per second
+[[nodiscard]] ColumnUnits size_units();   ///< of bytes
+[[nodiscard]] ColumnUnits time_units();   ///< of nanoseconds
+[[nodiscard]] ColumnUnits plain_units();  ///< counts
+
+class TextTable {
+ public:
+  void words(std::string title, std::vector<std::string> cells);
+
+  /// All in the largest unit that the largest number fills. An absent number is written "-".
+  void numbers(std::string title, const std::vector<std::optional<std::uint64_t>>& cells, const ColumnUnits& units);
+
+  /// The titles, the units, and one line for each row; no space at a line's end.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  struct Column {
+    Column(std::vector<std::string> of_lines, bool right);
+
+    std::vector<std::string> lines;  ///< title, unit, cells
+    bool to_the_right;
+    std::size_t width = 0;
+  };
+  std::vector<Column> columns_;
+};
+
+}  // namespace shaper

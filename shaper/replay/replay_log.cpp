@@ -1,0 +1,203 @@
+#include "shaper/replay/replay_log.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "shaper/core/shaper.h"
+#include "shaper/model/config.h"
+#include "shaper/model/event_log.h"
+#include "shaper/model/event_names.h"
+
+namespace shaper {
+namespace {
+
+/// The core is told no time outside of this, so that its sums stay in range: 146 years.
+constexpr Instant kLatest{Nanos{std::int64_t{1} << 62}};
+
+/// IP works on no link with less (RFC 791), and no packet is longer than the largest one here.
+constexpr std::uint32_t kSmallestMtu = 68;
+constexpr std::uint32_t kLargestMtu = 1 << 24;
+
+/// Feeds a core with the calls of a log, one line at a time.
+class LogPlayer {
+ public:
+  /// One line's event; the answer is empty if all is well, else what is wrong.
+  std::string play(const Event& event) {
+    if (std::string error = check_time(event); !error.empty()) return error;
+    now_ = std::max(now_, event.at);
+    return std::visit([this](const auto& body) { return on(body); }, event.body);
+  }
+
+  /// Nothing is left that the core said and the log does not.
+  [[nodiscard]] std::optional<Verdict> missing() const {
+    return next_ < verdicts_.size() ? std::optional(verdicts_[next_]) : std::nullopt;
+  }
+
+  [[nodiscard]] bool started() const { return shaper_.has_value(); }
+  [[nodiscard]] const LogReplay& result() const { return result_; }
+
+  [[nodiscard]] std::string describe(const Verdict& verdict) const {
+    const bool known = verdict.class_index < policy_.classes.size();
+    return describe_verdict(verdict, known ? policy_.classes[verdict.class_index].name : "?");
+  }
+
+ private:
+  static constexpr const char* kNotStarted = "the log has no `start` line in front of this";
+
+  std::string check_time(const Event& event) const {
+    if (event.at < Instant{} || event.at > kLatest) return "a time out of range";
+    const bool timed = event.at != Instant{};
+    return timed && shaper_ && event.at < now_ ? "time goes backwards" : "";
+  }
+
+  /// Every call begins here: all verdicts of the call before must have been in the log.
+  std::string begin_call() {
+    if (!shaper_) return kNotStarted;
+    if (const auto verdict = missing())
+      return fmt::format("the log lacks `{}` in front of this line", describe(*verdict));
+    verdicts_.clear();
+    next_ = 0;
+    ++result_.calls;
+    return {};
+  }
+
+  std::string read_policy(const std::string& text, Policy& policy) const {
+    auto parsed = parse_policy(text, "policy in this line", recorded_lookup(names_));
+    if (!parsed) return parsed.error().text();
+    policy = std::move(parsed->policy);
+    return {};
+  }
+
+  std::string check_mtu(LinkIndex link, std::uint32_t bytes) const {
+    if (link >= policy_.links.size()) return "the policy has no link of this number";
+    return bytes < kSmallestMtu || bytes > kLargestMtu ? "an MTU out of range" : "";
+  }
+
+  std::string on(const event::PolicyText& line) {
+    if (shaper_) return "a second policy; a change of policy is a `swap`";
+    return read_policy(line.text, policy_);
+  }
+
+  std::string on(const event::Name& line) {
+    names_.push_back(line);
+    return {};
+  }
+
+  std::string on(const event::Mtu& line) {
+    if (std::string error = check_mtu(line.link, line.bytes); !error.empty()) return error;
+    if (shaper_) return "a link's first MTU behind the start";
+    mtus_.push_back(line);
+    return {};
+  }
+
+  std::string on(const event::Start& line) {
+    if (shaper_) return "a second start";
+    if (policy_.links.empty()) return "the log has no `policy` line in front of this";
+    shaper_.emplace(policy_, line.credit, line.key.value_or(HashKey{}), now_);
+    for (const event::Mtu& mtu : mtus_) shaper_->set_mtu(mtu.link, mtu.bytes);
+    return {};
+  }
+
+  std::string on(const event::Arrival& line) {
+    if (std::string error = begin_call(); !error.empty()) return error;
+    if (line.packet.link >= policy_.links.size()) return "the policy has no link of this number";
+    shaper_->on_packet(line.packet, now_, verdicts_);
+    return {};
+  }
+
+  std::string on(const event::Release&) {
+    std::string error = begin_call();
+    if (error.empty()) shaper_->release(now_, verdicts_);
+    return error;
+  }
+
+  std::string on(const event::QueuesDry&) {
+    std::string error = begin_call();
+    if (error.empty()) shaper_->on_queues_dry();
+    return error;
+  }
+
+  std::string on(const event::Swap& line) {
+    std::string error = begin_call();
+    if (error.empty()) error = read_policy(line.policy_text, policy_);
+    if (error.empty()) shaper_->swap(policy_, now_, verdicts_);
+    return error;
+  }
+
+  std::string on(const event::MtuChange& line) {
+    std::string error = begin_call();
+    if (error.empty()) error = check_mtu(line.link, line.bytes);
+    if (error.empty()) shaper_->set_mtu(line.link, line.bytes);
+    return error;
+  }
+
+  std::string on(const event::Lost& line) {
+    std::string error = begin_call();
+    if (error.empty()) shaper_->on_lost(line.verdict);
+    return error;
+  }
+
+  std::string on(const event::PassAll&) {
+    std::string error = begin_call();
+    if (error.empty()) shaper_->pass_all(now_, verdicts_);
+    return error;
+  }
+
+  std::string on(const event::Outcome& line) {
+    if (!shaper_) return kNotStarted;
+    const auto expected = missing();
+    if (!expected) return fmt::format("the log has `{}`, the replay has no verdict here", describe(line.verdict));
+    if (!same_verdict(*expected, line.verdict)) {
+      return fmt::format("the log has `{}`, the replay `{}`", describe(line.verdict), describe(*expected));
+    }
+    ++next_;
+    ++result_.verdicts;
+    return {};
+  }
+
+  std::string on(const event::Skipped& line) {
+    return fmt::format("{} lines are missing here (their reader was too slow): the rest cannot be replayed",
+                       line.lines);
+  }
+
+  Policy policy_;
+  std::vector<event::Name> names_;
+  std::vector<event::Mtu> mtus_;
+  std::optional<Shaper> shaper_;
+  Instant now_;
+  Verdicts verdicts_;     // of the last call
+  std::size_t next_ = 0;  // of them, not yet met in the log
+  LogReplay result_;
+};
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+}  // namespace
+
+tl::expected<LogReplay, std::string> replay_log(std::string_view text, std::string_view log_name) {
+  std::uint64_t line_number = 1;
+  const auto failure = [&](std::string_view what) {
+    return tl::unexpected(fmt::format("{}:{}: {}", log_name, line_number, what));
+  };
+  if (take_line(text) != kFirstEventLine) return failure(fmt::format("an event log begins with `{}`", kFirstEventLine));
+  LogPlayer player;
+  while (text.find('\n') != std::string_view::npos) {
+    ++line_number;
+    const auto event = parse_event(take_line(text));
+    if (!event) return failure(event.error());
+    if (const std::string error = player.play(*event); !error.empty()) return failure(error);
+  }
+  if (!player.started()) return failure("the log ends in front of its `start` line");
+  LogReplay result = player.result();
+  result.cut_short = !text.empty() || player.missing();
+  return result;
+}
+
+}  // namespace shaper
