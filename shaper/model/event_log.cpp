@@ -97,6 +97,10 @@ void EventLog::release(Instant now) {
   append(text_, "{} release\n", nanos(now));
 }
 
+void EventLog::departed(Instant at) {
+  append(text_, "{} departed\n", nanos(at));
+}
+
 void EventLog::queues_dry(Instant now) {
   append(text_, "{} dry\n", nanos(now));
 }

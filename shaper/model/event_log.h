@@ -52,6 +52,8 @@ struct Arrival {
 };
 struct Release {};
 struct QueuesDry {};
+/// What was accepted so far has left.
+struct Departed {};
 struct Swap {
   std::string policy_text;
 };
@@ -74,7 +76,7 @@ struct Skipped {
   std::uint64_t lines = 0;
 };
 
-using Body = std::variant<PolicyText, Name, Mtu, Start, Arrival, Release, QueuesDry, Swap, MtuChange, Lost, PassAll,
+using Body = std::variant<PolicyText, Name, Mtu, Start, Arrival, Release, QueuesDry, Departed, Swap, MtuChange, Lost, PassAll,
                           Outcome, Skipped>;
 
 }  // namespace event
@@ -110,6 +112,7 @@ class EventLog {
   void arrival(Instant now, const Packet& packet);
   void release(Instant now);
   void queues_dry(Instant now);
+  void departed(Instant at);
   void swap(Instant now, const Policy& policy, std::string_view policy_text, std::span<const event::Name> names);
   void mtu(Instant now, LinkIndex link, std::uint32_t bytes);
   void lost(Instant now, const Verdict& verdict);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "shaper/model/address_text.h"
 #include "shaper/model/event_log.h"
@@ -93,8 +94,11 @@ Verdict verdict(LineReader& line, Decision decision) {
   if (decision == Decision::drop) {
     const std::string_view reason = line.value("reason");
     const auto known = std::find(kDropReasonNames.begin(), kDropReasonNames.end(), reason);
-    if (known == kDropReasonNames.end()) line.fail("the name of a reason for a drop");
-    verdict.reason = static_cast<DropReason>((known - kDropReasonNames.begin()) % kDropReasons);
+    if (known == kDropReasonNames.end()) {
+      line.fail("the name of a reason for a drop");
+    } else {
+      verdict.reason = static_cast<DropReason>(std::distance(kDropReasonNames.begin(), known));
+    }
   }
   return verdict;
 }
@@ -160,6 +164,7 @@ event::Body timed_line(LineReader& line) {
   if (what == "arrive") return arrival(line);
   if (what == "release") return event::Release{};
   if (what == "dry") return event::QueuesDry{};
+  if (what == "departed") return event::Departed{};
   if (what == "pass_all") return event::PassAll{};
   if (what == "swap") return event::Swap{line.quoted("the policy in quotation marks")};
   if (what == "lost") return event::Lost{lost_verdict(line)};

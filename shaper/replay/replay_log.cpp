@@ -113,6 +113,12 @@ class LogPlayer {
     return error;
   }
 
+  std::string on(const event::Departed&) {
+    std::string error = begin_call();
+    if (error.empty()) shaper_->on_departed(now_);
+    return error;
+  }
+
   std::string on(const event::QueuesDry&) {
     std::string error = begin_call();
     if (error.empty()) shaper_->on_queues_dry();

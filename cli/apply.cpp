@@ -1,0 +1,87 @@
+#include "cli/apply.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "cli/commands.h"
+#include "shaper/model/plain_text.h"
+#include "shaper/model/report.h"
+
+namespace shaper::cli {
+namespace {
+
+/// The name of a file as the first line of a request.
+std::string on_one_line(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
+  return name;
+}
+
+/// Reads the lines `queues LINK FAST SPLIT` of the daemon's answer. Its warnings we have printed ourselves.
+std::vector<QueuePair> queues_of(std::string_view answer, const Policy& policy) {
+  std::vector<QueuePair> pairs;
+  while (!answer.empty()) {
+    const std::size_t end = std::min(answer.find('\n'), answer.size());
+    std::string_view line = answer.substr(0, end);
+    answer.remove_prefix(std::min(end + 1, answer.size()));
+    if (take_word(line) != "queues") continue;
+    const std::string_view name = take_word(line);
+    const auto fast = parse_number<std::uint16_t>(take_word(line));
+    const auto split = parse_number<std::uint16_t>(take_word(line));
+    const auto link = std::find_if(policy.links.begin(), policy.links.end(),
+                                   [name](const LinkPolicy& each) { return each.name == name; });
+    if (link == policy.links.end() || !fast || !split) continue;
+    pairs.push_back({static_cast<LinkIndex>(link - policy.links.begin()), *fast, *split});
+  }
+  if (pairs.size() != policy.links.size()) {
+    throw CommandError(ExitCode::failed,
+                       "the daemon did not say which queues it has bound: restart it with this version");
+  }
+  return pairs;
+}
+
+}  // namespace
+
+Iptables iptables_of(Backend backend, const std::string& lock_file) {
+  auto iptables = Iptables::of(backend, lock_file);
+  if (!iptables) throw CommandError(ExitCode::failed, iptables.error());
+  return std::move(*iptables);
+}
+
+Applied apply(ControlClient& daemon, const RuntimeFolder& folder, const LoadedPolicy& policy,
+              const std::string& policy_file, Backend backend) {
+  const Iptables iptables = iptables_of(backend, folder.xtables_lock());
+  const std::string answer = ask(daemon, "load", on_one_line(policy.name) + '\n' + policy.text);
+  Applied applied{queues_of(answer, policy.policy), iptables.backend()};
+
+  UndoRecord record;
+  record.boot = boot_id();
+  record.cookie = folder.cookie;
+  record.backend = applied.backend;
+  record.queues = applied.queues;
+  if (!policy_file.empty()) record.policy_file = on_one_line(std::filesystem::absolute(policy_file).string());
+  if (const auto written = write_undo_record(folder.undo_record(), record); !written) {
+    throw CommandError(ExitCode::failed, written.error());
+  }
+  const auto notices = iptables.install(policy.policy, applied.queues);
+  if (!notices) throw CommandError(ExitCode::failed, notices.error());
+  for (const std::string& notice : *notices) std::fputs((notice + '\n').c_str(), stderr);
+  return applied;
+}
+
+std::string describe(const Applied& applied, const Policy& policy) {
+  std::string text;
+  for (const QueuePair& pair : applied.queues) {
+    const LinkPolicy& link = policy.links.at(pair.link);
+    text +=
+        fmt::format("{}: {} of {} is shaped, queues {} and {}, rules in iptables ({})\n", link.name,
+                    direction_name(link.direction), link.interface, pair.fast, pair.split, name_of(applied.backend));
+  }
+  return text;
+}
+
+}  // namespace shaper::cli

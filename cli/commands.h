@@ -1,0 +1,84 @@
+// The sub-commands of `shaper`, one function each in its own file. They print for people on stdout, say what went wrong
+// by a CommandError, and return the exit code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "shaper/live/iptables.h"
+
+namespace shaper::cli {
+
+/// Scripts depend on these numbers.
+enum class ExitCode : std::uint8_t {
+  done = 0,
+  failed = 1,         ///< refused or failed, a missing file included
+  wrong_usage = 2,    ///< or a bad policy
+  no_daemon = 3,      ///< none runs in this network namespace
+  no_permission = 4,  ///< the message names the capability
+};
+
+/// Ends a command with one line on stderr.
+class CommandError : public std::runtime_error {
+ public:
+  CommandError(ExitCode code, const std::string& line) : std::runtime_error(line), code_(code) {}
+  [[nodiscard]] ExitCode code() const { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+/// A bad policy: the line is `file:line:column: message` and is printed as it is.
+class PolicyError : public CommandError {
+ public:
+  explicit PolicyError(const std::string& line) : CommandError(ExitCode::wrong_usage, line) {}
+};
+
+inline constexpr const char* kDefaultPolicyFile = "/etc/shaper/shaper.toml";
+
+struct UpOptions {
+  std::string file = kDefaultPolicyFile;
+  std::string interface;  ///< empty: the policy comes from `file`
+  std::string rate;
+  bool dry_run = false;
+  bool foreground = false;
+  Backend backend = Backend::host;
+};
+
+struct FlowsOptions {
+  bool json = false;
+  bool watch = false;
+  std::optional<std::string> of_class;
+  std::string sort = "rate";
+  std::optional<std::size_t> most;
+};
+
+struct ExplainOptions {
+  std::string packet;
+  std::optional<std::string> policy_file;  ///< absent: the running daemon's policy, else the default file
+};
+
+struct ReplayCommandOptions {
+  std::string capture;
+  std::optional<std::string> policy_file;
+  std::optional<std::string> link;
+  std::optional<std::string> events_file;
+  std::uint32_t mtu = 1500;
+  bool json = false;
+};
+
+[[nodiscard]] ExitCode check(const std::string& file);
+[[nodiscard]] ExitCode up(const UpOptions& options);
+[[nodiscard]] ExitCode reload(const std::optional<std::string>& file);
+[[nodiscard]] ExitCode down(bool dry_run);
+[[nodiscard]] ExitCode status(bool json);
+[[nodiscard]] ExitCode flows(const FlowsOptions& options);
+[[nodiscard]] ExitCode explain(const ExplainOptions& options);
+[[nodiscard]] ExitCode events();
+[[nodiscard]] ExitCode replay(const ReplayCommandOptions& options);
+
+}  // namespace shaper::cli

@@ -1,0 +1,170 @@
+// shaper: its sub-commands and their options. The only file that includes CLI11, which costs seconds of compile time.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "cli/commands.h"
+#include "shaper/version.h"
+
+namespace {
+
+using shaper::Backend;
+using shaper::cli::CommandError;
+using shaper::cli::ExitCode;
+using Run = std::function<ExitCode()>;
+
+constexpr std::array<std::string_view, 9> kLater{"top",     "limit",   "unlimit", "run",    "serve",
+                                                 "metrics", "cluster", "confirm", "restart"};
+
+[[noreturn]] void not_in_this_version(std::string_view what) {
+  throw CommandError(ExitCode::wrong_usage, fmt::format("'{}' is not in this version", what));
+}
+
+/// An option of a later version is refused by name, not as unknown.
+void later_option(CLI::App* command, const std::string& name) {
+  command->add_option_function<std::string>(name, [name](const std::string&) { not_in_this_version(name); })->group("");
+}
+
+const std::map<std::string, Backend> kBackends{
+    {"host", Backend::host}, {"nft", Backend::nft}, {"legacy", Backend::legacy}};
+
+void add_check(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("check", "read a policy and print it as understood");
+  auto file = std::make_shared<std::string>();
+  command->add_option("FILE", *file, "the policy")->required();
+  command->callback([file, &run] { run = [file] { return shaper::cli::check(*file); }; });
+}
+
+void add_up(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("up", "start the daemon, bring a policy into force, install the rules");
+  auto options = std::make_shared<shaper::cli::UpOptions>();
+  auto* file = command->add_option("FILE", options->file, "the policy")->capture_default_str();
+  auto* interface = command->add_option("--interface", options->interface, "make a policy for this interface ...");
+  auto* rate = command->add_option("--rate", options->rate, "... with this total rate, as 20mbit");
+  interface->needs(rate)->excludes(file);
+  rate->needs(interface);
+  command->add_flag("--dry-run", options->dry_run, "print what would be done with privileges, do nothing");
+  command->add_flag("--foreground", options->foreground, "become the daemon, log to stderr");
+  command->add_option("--backend", options->backend, "host, nft or legacy: which iptables (default: the host's)")
+      ->transform(CLI::Transformer(kBackends))
+      ->type_name("WORD");
+  later_option(command, "--confirm");
+  command->callback([options, &run] { run = [options] { return shaper::cli::up(*options); }; });
+}
+
+void add_reload(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("reload", "swap the policy of the running daemon");
+  auto file = std::make_shared<std::optional<std::string>>();
+  command->add_option("FILE", *file, "the policy (default: the file in force)");
+  command->callback([file, &run] { run = [file] { return shaper::cli::reload(*file); }; });
+}
+
+void add_down(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("down", "remove the rules, release held packets, stop the daemon");
+  auto dry_run = std::make_shared<bool>(false);
+  command->add_flag("--dry-run", *dry_run, "print what would be done with privileges, do nothing");
+  command->callback([dry_run, &run] { run = [dry_run] { return shaper::cli::down(*dry_run); }; });
+}
+
+void add_status(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("status", "links, classes, queues, rules, warnings");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "for programs");
+  command->callback([json, &run] { run = [json] { return shaper::cli::status(*json); }; });
+}
+
+void add_flows(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("flows", "statistics of each flow");
+  auto options = std::make_shared<shaper::cli::FlowsOptions>();
+  command->add_flag("--json", options->json, "for programs");
+  command->add_flag("--watch", options->watch, "again every second");
+  command->add_option("--class", options->of_class, "only flows of this class");
+  command->add_option("--sort", options->sort, "rate, bytes, drops or delay")->capture_default_str();
+  command->add_option("-n", options->most, "at most so many");
+  command->callback([options, &run] { run = [options] { return shaper::cli::flows(*options); }; });
+}
+
+void add_explain(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("explain", "the class that a packet gets, and why");
+  auto options = std::make_shared<shaper::cli::ExplainOptions>();
+  auto words = std::make_shared<std::vector<std::string>>();
+  command->add_option("PACKET", *words, "as 'tcp 10.0.0.1:40000 > 10.0.0.2:443 user=backup'")->required();
+  command->add_option("--policy", options->policy_file, "ask this file, not the daemon");
+  command->callback([options, words, &run] {
+    for (const std::string& word : *words) options->packet += (options->packet.empty() ? "" : " ") + word;
+    run = [options] { return shaper::cli::explain(*options); };
+  });
+}
+
+void add_events(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("events", "the running daemon's event log");
+  command->callback([&run] { run = [] { return shaper::cli::events(); }; });
+}
+
+void add_replay(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("replay", "a capture, or an event log, through the same core");
+  auto options = std::make_shared<shaper::cli::ReplayCommandOptions>();
+  command->add_option("CAPTURE", options->capture, "pcap, pcapng, or the output of 'shaper events'")->required();
+  command->add_option("--policy", options->policy_file, "the policy (an event log has its own)");
+  command->add_option("--link", options->link, "the link that all packets pass");
+  command->add_option("--mtu", options->mtu, "of the link")->check(CLI::Range(68, 1 << 24))->capture_default_str();
+  command->add_option("--events", options->events_file, "write the event log to this file");
+  command->add_flag("--json", options->json, "for programs");
+  later_option(command, "--html");
+  command->callback([options, &run] { run = [options] { return shaper::cli::replay(*options); }; });
+}
+
+ExitCode run_command_line(int count, char** arguments) {
+  if (count > 1 && std::find(kLater.begin(), kLater.end(), arguments[1]) != kLater.end()) {
+    not_in_this_version(arguments[1]);
+  }
+  CLI::App app{"Shapes the traffic of this host, per flow. docs/cli.md is the reference.", "shaper"};
+  app.set_version_flag("--version", fmt::format("shaper {}", shaper::kVersion));
+  app.require_subcommand(1);
+  Run run;
+  for (const auto& add :
+       {add_check, add_up, add_reload, add_down, add_status, add_flows, add_explain, add_events, add_replay}) {
+    add(app, run);
+  }
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      app.exit(error);  // --help and --version
+      return ExitCode::done;
+    }
+    throw CommandError(ExitCode::wrong_usage, fmt::format("{}; see 'shaper --help'", error.what()));
+  }
+  return run();
+}
+
+/// One line on stderr, behind all that was printed.
+void tell(std::string_view before, const std::exception& error) {
+  std::fflush(stdout);
+  std::fputs(fmt::format("{}{}\n", before, error.what()).c_str(), stderr);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  ExitCode code = ExitCode::failed;
+  try {
+    code = run_command_line(count, arguments);
+  } catch (const shaper::cli::PolicyError& error) {
+    tell("", error);
+    code = error.code();
+  } catch (const CommandError& error) {
+    tell("shaper: ", error);
+    code = error.code();
+  } catch (const std::exception& error) {
+    tell("shaper: ", error);
+  }
+  return static_cast<int>(code);
+}

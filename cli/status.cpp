@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cli/apply.h"
+#include "cli/commands.h"
+#include "shaper/live/nfqueue.h"
+#include "shaper/model/tables.h"
+#include "shaper/version.h"
+
+namespace shaper::cli {
+namespace {
+
+/// What the rules must look like for the links and queues that the daemon reports.
+Policy policy_of(const StatusReport& report) {
+  Policy policy;
+  for (const LinkReport& link : report.links) {
+    LinkPolicy& of_link = policy.links.emplace_back();
+    of_link.name = link.name;
+    of_link.interface = link.interface;
+    of_link.direction = link.direction;
+    of_link.without_daemon = link.without_daemon;
+  }
+  return policy;
+}
+
+std::vector<QueuePair> queues_of(const StatusReport& report) {
+  std::vector<QueuePair> pairs;
+  for (std::size_t i = 0; i + 1 < report.queues.size(); i += 2) {
+    pairs.push_back({static_cast<LinkIndex>(i / 2), report.queues[i].number, report.queues[i + 1].number});
+  }
+  return pairs;
+}
+
+/// Rules of ours that stop packets where nobody listens.
+bool holds_blocking_rule(std::string_view saved) {
+  while (!saved.empty()) {
+    const std::size_t end = std::min(saved.find('\n'), saved.size());
+    const std::string_view line = saved.substr(0, end);
+    saved.remove_prefix(std::min(end + 1, saved.size()));
+    const bool ours = line.starts_with("-A shaper-out ") || line.starts_with("-A shaper-in ");
+    if (ours && line.find("NFQUEUE") != std::string_view::npos &&
+        line.find("--queue-bypass") == std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Looks at the rules, if we may; says so if not.
+void add_rules(StatusReport& report, const std::optional<RuntimeFolder>& folder) {
+  const auto record = undo_record_of(folder);
+  const auto iptables =
+      Iptables::of(record ? record->backend : Backend::host, folder ? folder->xtables_lock() : std::string());
+  const auto found = iptables ? iptables->inspect(policy_of(report), queues_of(report))
+                              : tl::unexpected<std::string>(iptables.error());
+  if (!found) {
+    report.warnings.push_back(fmt::format("the rules cannot be looked at: {}", found.error()));
+    return;
+  }
+  const bool shaping = report.mode == Mode::shaping;
+  // With no daemon to compare with, any trace of us is "partly".
+  report.rules = found->state == RulesState::missing || (shaping && found->state == RulesState::partly)
+                     ? RulesStatus::missing
+                     : RulesStatus::present;
+  if (shaping && report.rules == RulesStatus::missing) {
+    report.warnings.push_back("packets do not come here: the rules are missing or changed; 'shaper up' repairs them");
+  }
+  for (const std::string& rule : found->behind) {
+    report.warnings.push_back(fmt::format("a rule behind ours is not reached by what we queue: {}", rule));
+  }
+  for (const Family family : {Family::ipv4, Family::ipv6}) {
+    const auto saved = iptables->save(family);
+    if (!shaping && saved && holds_blocking_rule(*saved)) report.mode = Mode::blocked;
+  }
+}
+
+void print(const StatusReport& report, bool json) {
+  std::fputs(json ? (status_json(report) + '\n').c_str() : status_table(report).c_str(), stdout);
+}
+
+ExitCode status_without_daemon(const std::optional<RuntimeFolder>& folder, bool json) {
+  StatusReport report;
+  report.version = kVersion;
+  report.mode = Mode::bypassed;
+  if (probe_permission()) add_rules(report, folder);
+  const bool rules = report.rules == RulesStatus::present;
+  if (report.mode == Mode::blocked) {
+    report.warnings.emplace_back("traffic is blocked until a daemon runs; 'shaper up' starts it, 'shaper down' opens");
+  } else if (rules) {
+    report.warnings.emplace_back("traffic flows unshaped; 'shaper up' repairs, 'shaper down' removes our rules");
+  }
+  print(report, json);
+  std::fputs("shaper: no daemon runs here\n", stderr);
+  return ExitCode::no_daemon;
+}
+
+}  // namespace
+
+ExitCode status(bool json) {
+  const auto folder = find_folder();
+  auto daemon = connect(folder);
+  if (!daemon) return status_without_daemon(folder, json);
+  auto report = parse_status(ask(*daemon, "status"));
+  if (!report) throw CommandError(ExitCode::failed, report.error());
+  if (probe_permission()) add_rules(*report, folder);
+  print(*report, json);
+  return ExitCode::done;
+}
+
+}  // namespace shaper::cli

@@ -1,0 +1,191 @@
+// The program `shaper` as a user without privileges meets it: output, messages, exit codes.
+//
+// Runs the built binary: SHAPER_BIN, or the one in the folder above the tests'.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "shaper/model/report.h"
+
+namespace shaper {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string program() {
+  if (const char* given = std::getenv("SHAPER_BIN")) return given;
+  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "shaper";
+}
+
+struct Ended {
+  int code = 0;
+  std::string output;
+  std::string errors;
+};
+
+class Cli : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = fs::temp_directory_path() / "shaper-cli-test-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  /// `arguments` for the shell, so quoted where needed.
+  Ended shaper(const std::string& arguments) const {
+    const std::string command = "cd '" + folder_.string() + "' && '" + program() + "' " + arguments + " >out 2>err";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, content_of(folder_ / "out"), content_of(folder_ / "err")};
+  }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return name;
+  }
+
+  static std::string capture(const std::string& name) { return std::string(TEST_DATA) + "/captures/" + name; }
+
+  fs::path folder_;
+};
+
+void expect_one_line(const Ended& ended) {
+  EXPECT_EQ(std::count(ended.errors.begin(), ended.errors.end(), '\n'), 1) << ended.errors;
+  EXPECT_EQ(ended.output, "");
+}
+
+TEST_F(Cli, HelpAndVersionAreNoErrors) {
+  EXPECT_EQ(shaper("--help").code, 0);
+  EXPECT_THAT(shaper("--help").output, HasSubstr("replay"));
+  EXPECT_EQ(shaper("up --help").code, 0);
+  EXPECT_THAT(shaper("--version").output, StartsWith("shaper "));
+}
+
+TEST_F(Cli, WrongUsageIsTwo) {
+  for (const char* arguments :
+       {"", "frobnicate", "check", "check a b", "up --interface eth0", "up --rate 5mbit", "up --colour red",
+        "up a.toml --interface eth0 --rate 5mbit", "flows --sort colour", "flows -n many", "replay", "explain",
+        "up --interface 'a b' --rate 5mbit", "up --interface eth0 --rate 30", "up --backend nice"}) {
+    const Ended ended = shaper(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments;
+    expect_one_line(ended);
+  }
+}
+
+TEST_F(Cli, WhatComesLaterIsRefusedByName) {
+  for (const char* command : {"top", "limit user=backup 5mbit", "unlimit 3", "run -- true", "serve", "metrics",
+                              "cluster show", "confirm", "restart", "up --confirm 60s", "replay x --html y"}) {
+    const Ended ended = shaper(command);
+    EXPECT_EQ(ended.code, 2) << command;
+    EXPECT_THAT(ended.errors, HasSubstr("is not in this version")) << command;
+    expect_one_line(ended);
+  }
+}
+
+TEST_F(Cli, ABadPolicyIsTwoWithItsPlace) {
+  write("bad.toml",
+        "version = 1\n[[link]]\nname = \"up\"\ninterface = \"eth0\"\n[[class]]\nname = \"a\"\nlink = \"up\"\nrate = "
+        "\"30\"\n");
+  for (const char* arguments :
+       {"check bad.toml", "up --dry-run bad.toml", "explain --policy bad.toml 'icmp ::1 > ::2'"}) {
+    const Ended ended = shaper(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments;
+    EXPECT_THAT(ended.errors, StartsWith("bad.toml:8:8: ")) << arguments;
+    expect_one_line(ended);
+  }
+}
+
+TEST_F(Cli, AFileThatCannotBeReadIsOne) {
+  fs::create_directory(folder_ / "folder");
+  std::ofstream(folder_ / "large").seekp(2 << 20) << "x";
+  const std::string with_policy = "--policy '" + capture("policy.toml") + "'";
+  for (const auto& [arguments, message] : std::initializer_list<std::pair<std::string, const char*>>{
+           {"check absent.toml", "absent.toml: No such file"},
+           {"check folder", "folder: not a regular file"},
+           {"check /dev/zero", "/dev/zero: not a regular file"},
+           {"check large", "large: larger than"},
+           {"replay absent " + with_policy, "absent: No such file"},
+           {"replay folder " + with_policy, "folder: not a regular file"},
+           {"replay '" + capture("empty.pcap") + "' " + with_policy, "the file is empty"},
+           {"replay '" + capture("damaged.pcap") + "' " + with_policy, "damaged behind frame 99"},
+           {"replay '" + capture("policed.pcap") + "' " + with_policy + " --events folder", "folder: Is a directory"},
+       }) {
+    const Ended ended = shaper(arguments);
+    EXPECT_EQ(ended.code, 1) << arguments;
+    EXPECT_THAT(ended.errors, HasSubstr(message)) << arguments;
+    expect_one_line(ended);
+  }
+}
+
+TEST_F(Cli, CheckPrintsThePolicyAsUnderstood) {
+  const Ended ended = shaper("check '" + capture("policy.toml") + "'");
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr("policed"));
+}
+
+TEST_F(Cli, ExplainAsksAFile) {
+  const std::string policy = " --policy '" + capture("policy.toml") + "'";
+  const Ended ended = shaper("explain 'udp 10.0.0.1:1 > 10.0.0.2:2'" + policy);
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_THAT(ended.output, StartsWith("uplink: class policed (match 1 of 1 holds): total 2 Mbit/s"));
+  EXPECT_EQ(shaper("explain tcp 10.0.0.1:1 '>' 10.0.0.2:2" + policy).code, 0) << "words apart";
+  EXPECT_EQ(shaper("explain 'tcp 10.0.0.1 > 10.0.0.2'" + policy).code, 2) << "no ports";
+}
+
+TEST_F(Cli, ReplayOfACaptureForProgramsIsBothObjects) {
+  const Ended ended =
+      shaper("replay '" + capture("policed.pcap") + "' --json --policy '" + capture("policy.toml") + "'");
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const auto status = parse_status(ended.output);
+  ASSERT_TRUE(status) << status.error();
+  EXPECT_EQ(status->classes.front().sent_packets + status->classes.front().dropped_packets, 100u);
+  const auto flows = parse_flows(ended.output);
+  ASSERT_TRUE(flows) << flows.error();
+  EXPECT_EQ(flows->flows.size(), 1u);
+}
+
+TEST_F(Cli, TheEventLogOfAReplayIsReplayed) {
+  const std::string policy = " --policy '" + capture("policy.toml") + "'";
+  ASSERT_EQ(shaper("replay '" + capture("supers.pcap") + "' --events log" + policy).code, 0);
+  const Ended ended = shaper("replay log");
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr("verdicts, all as in the log"));
+  EXPECT_EQ(shaper("replay log" + policy).code, 2) << "a log has its policy in it";
+
+  std::string log = content_of(folder_ / "log");
+  log.replace(log.rfind("wire="), 6, "wire=9");
+  write("log", log);
+  const Ended changed = shaper("replay log");
+  EXPECT_EQ(changed.code, 1);
+  EXPECT_THAT(changed.errors, HasSubstr("the log has `accept"));
+}
+
+TEST_F(Cli, ReplayNeedsALinkWhereThereAreSeveral) {
+  write("two.toml",
+        "version = 1\n[[link]]\nname = \"a\"\ninterface = \"eth0\"\n[[link]]\nname = \"b\"\ninterface = \"eth1\"\n");
+  const std::string command = "replay '" + capture("policed.pcap") + "' --policy two.toml";
+  EXPECT_EQ(shaper(command).code, 2);
+  EXPECT_THAT(shaper(command).errors, HasSubstr("say --link with one of a, b"));
+  EXPECT_EQ(shaper(command + " --link c").code, 2);
+  const Ended ended = shaper(command + " --link b --json");
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_EQ(parse_status(ended.output)->links.at(1).sent_packets, 100u);
+}
+
+}  // namespace
+}  // namespace shaper

@@ -1,0 +1,201 @@
+// Reports: to JSON and back, keys in order, hostile strings, and tables for people.
+#include "shaper/model/report.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "shaper/model/tables.h"
+
+namespace shaper {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string golden(const std::string& name) {
+  std::ifstream file(std::string(TEST_GOLDEN) + "/" + name);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Policy two_classes() {
+  Policy policy;
+  policy.links.push_back({"uplink", "eth0", Direction::egress, 14, 0, WithoutDaemon::block});
+  ClassPolicy automatic;
+  automatic.name = "default";
+  automatic.is_default = true;
+  ClassPolicy backup;
+  backup.name = "backup";
+  backup.rate = DataRate{20'000'000};
+  backup.ceil = DataRate{60'000'000};
+  backup.each = Each{EachBy::source, 24, 64, DataRate{2'000'000}, kDefaultBurst};
+  policy.classes = {automatic, backup};
+  return policy;
+}
+
+CoreSnapshot snapshot_of_two() {
+  CoreSnapshot snapshot;
+  snapshot.links.resize(1);
+  ClassSnapshot backup;
+  backup.index = 1;
+  backup.traffic.sent_packets = 7;
+  backup.traffic.sent_bytes = {7000};
+  backup.traffic.wire_bytes = {7098};
+  backup.traffic.drops = {0, 2, 1, 0};
+  backup.traffic.dropped_bytes = {3000};
+  backup.in_packets = 15;
+  backup.lost_packets = 1;
+  backup.passed_packets = 2;
+  backup.backlog_packets = 2;
+  backup.backlog_bytes = {3028};
+  backup.rate = {56'784};
+  backup.depth = ByteCount{31'514};
+  backup.credit = ByteCount{12};
+  backup.late_bytes = {99};
+  backup.flows = 3;
+  backup.delay = {1499ns, 1500ns, 2ms, 1s};
+  snapshot.classes.push_back({});  // the automatic class, first in the policy
+  snapshot.classes.push_back(backup);
+  return snapshot;
+}
+
+FlowReport hostile_flow() {
+  FlowSnapshot flow;
+  flow.class_index = 1;
+  flow.headers.family = Family::ipv6;
+  flow.headers.protocol = kIcmpv6;
+  flow.headers.source[15] = 1;
+  flow.headers.destination[15] = 2;
+  flow.user = 1000;
+  flow.first_seen = Instant{1ms};
+  flow.last_seen = Instant{2s};
+  return flow_report(two_classes(), flow, {{1000, "a\"b\\c\n\x1b]0;x\xff<script>"}},
+                     std::chrono::seconds{1'700'000'000});
+}
+
+StatusReport full_status() {
+  StatusReport report = status_report(two_classes(), snapshot_of_two());
+  report.version = "1.2.3";
+  report.queues = {{41'200, 2, 3, 4, 5, 6}, {41'201, 0, 0, 0, 0, 0}};
+  report.rules = RulesStatus::present;
+  report.warnings = {"say \"hello\"\x07"};
+  return report;
+}
+
+TEST(Report, StatusIsTheJsonOfTheReference) {
+  EXPECT_EQ(status_json(full_status()) + "\n", golden("status.json"));
+}
+
+TEST(Report, StatusIsATableThatFitsAHundredColumns) {
+  const std::string table = status_table(full_status());
+  EXPECT_EQ(table, golden("status.txt"));
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+}
+
+TEST(Report, ClassesStandInFileOrderWithTheAutomaticOneLast) {
+  const StatusReport report = full_status();
+  ASSERT_EQ(report.classes.size(), 2u);
+  EXPECT_EQ(report.classes[0].name, "backup");
+  EXPECT_EQ(report.classes[1].name, "default");
+}
+
+TEST(Report, EveryPacketOfAClassIsAccountedFor) {
+  const ClassReport row = full_status().classes.front();
+  EXPECT_EQ(row.sent_packets + row.dropped_packets + row.lost_packets + row.passed_packets + row.backlog_packets,
+            row.in_packets);
+}
+
+TEST(Report, StatusComesBackFromItsJson) {
+  const std::string json = status_json(full_status());
+  const auto parsed = parse_status(json);
+  ASSERT_TRUE(parsed) << parsed.error();
+  EXPECT_EQ(status_json(*parsed), json);
+  EXPECT_EQ(parsed->classes[0].each->limit, DataRate{2'000'000});
+  EXPECT_EQ(parsed->classes[1].limit, std::nullopt);
+}
+
+TEST(Report, MicrosecondsAreRoundedToTheNearest) {
+  const auto parsed = parse_status(status_json(full_status()));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->classes[0].delay.p50, 1us);
+  EXPECT_EQ(parsed->classes[0].delay.p90, 2us);
+}
+
+TEST(Report, FlowsComeBackFromTheirJsonWhateverTheirNames) {
+  FlowsReport flows{{hostile_flow(), hostile_flow()}, 5, 1};
+  const std::string json = flows_json(flows);
+  const auto parsed = parse_flows(json);
+  ASSERT_TRUE(parsed) << parsed.error();
+  EXPECT_EQ(flows_json(*parsed), json);
+  EXPECT_EQ(parsed->flows[0].user, "a\"b\\c\n\x1b]0;x\xEF\xBF\xBD<script>") << "what is no UTF-8 is replaced";
+  EXPECT_EQ(parsed->flows[0].protocol, "icmp");
+  EXPECT_EQ(parsed->flows[0].source_port, std::nullopt);
+  EXPECT_EQ(parsed->flows[0].first_seen, "2023-11-14T22:13:20.001000Z");
+}
+
+TEST(Report, AListingInPiecesIsTheSameJson) {
+  const FlowReport flow = hostile_flow();
+  EXPECT_EQ(flows_json_head() + flow_json(flow) + "," + flow_json(flow) + flows_json_tail(5, 1),
+            flows_json({{flow, flow}, 5, 1}));
+}
+
+TEST(Report, AReplayHasTheKeysOfBoth) {
+  const std::string json = replay_json(full_status(), {{hostile_flow()}, 1, 0});
+  EXPECT_TRUE(parse_status(json));
+  EXPECT_TRUE(parse_flows(json));
+}
+
+TEST(Report, WhatIsNoReportIsAnError) {
+  for (const char* json : {"", "{", "[]", "{}", "null", R"({"version":1})", R"({"flows":[{}],"total_flows":0})"}) {
+    EXPECT_FALSE(parse_status(json)) << json;
+    EXPECT_FALSE(parse_flows(json)) << json;
+  }
+  std::string json = status_json(full_status());
+  json.replace(json.find("shaping"), 7, "dancing");
+  EXPECT_FALSE(parse_status(json)) << "an unknown mode must not be taken for another one";
+}
+
+TEST(Report, TimesAreRfc3339WhereverTheClockStands) {
+  EXPECT_EQ(rfc3339(0ns), "1970-01-01T00:00:00.000000Z");
+  EXPECT_EQ(rfc3339(-1ns), "1970-01-01T00:00:00.000000Z");
+  EXPECT_EQ(rfc3339(std::chrono::seconds{951'827'696} + 5us), "2000-02-29T12:34:56.000005Z");
+  EXPECT_EQ(rfc3339(Nanos::max()).substr(0, 4), "2262");
+}
+
+TEST(Tables, NoNameSteersTheTerminal) {
+  const std::string table = flows_table({{hostile_flow()}, 1, 0});
+  EXPECT_NE(table.find("a\"b\\x5cc\\x0a\\x1b]0;x\\xff<script>"), std::string::npos) << table;
+  EXPECT_EQ(table.find('\x1b'), std::string::npos);
+}
+
+TEST(Tables, FlowsAreSortedTheLargestFirst) {
+  std::vector<FlowReport> flows(3);
+  flows[0].rate = {1};
+  flows[0].delay.p99 = 5ms;
+  flows[1].rate = {3};
+  flows[1].dropped_packets = 1;
+  flows[2].rate = {2};
+  flows[2].wire_bytes = {9};
+  for (std::size_t i = 0; i < flows.size(); ++i) flows[i].class_name = std::to_string(i);
+  const auto first_by = [&flows](std::string_view word) {
+    std::vector<FlowReport> sorted = flows;
+    sort_flows(sorted, *parse_flow_sort(word), 1);
+    return sorted.size() == 1 ? sorted.front().class_name : "all";
+  };
+  EXPECT_EQ(first_by("rate"), "1");
+  EXPECT_EQ(first_by("bytes"), "2");
+  EXPECT_EQ(first_by("drops"), "1");
+  EXPECT_EQ(first_by("delay"), "0");
+  EXPECT_EQ(parse_flow_sort("colour"), std::nullopt);
+}
+
+TEST(Tables, WhatIsNotShownIsCounted) {
+  EXPECT_NE(flows_table({{hostile_flow()}, 12, 0}).find("1 of 12 flows"), std::string::npos);
+  EXPECT_EQ(flows_table({{}, 0, 0}), "no flows\n");
+}
+
+}  // namespace
+}  // namespace shaper
