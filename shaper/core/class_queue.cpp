@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <tuple>
+#include <utility>
 
 namespace shaper {
 namespace {
@@ -118,7 +119,10 @@ void ClassQueue::detach(Flow& flow) {
   assert(flow.state == FlowState::idle);
   --flows_;
   EachBucket& each = *flow.each;
-  if (--each.flows == 0 && each_) each_buckets_.erase(each_key(flow.key));
+  if (--each.flows == 0 && each_) {
+    std::erase(spent_each_, &each);
+    each_buckets_.erase(each_key(flow.key));
+  }
   flow.owner = nullptr;
   flow.each = nullptr;
 }
@@ -152,7 +156,21 @@ bool ClassQueue::each_covers(const EachBucket& each, ByteCount length) const {
 
 void ClassQueue::charge(EachBucket& each, ByteCount length) {
   if (total_) total_bucket_.charge(length);
-  if (each_) each.bucket.charge(length);
+  spent_ += length;
+  if (!each_) return;
+  each.bucket.charge(length);
+  if (each.spent == ByteCount{}) spent_each_.push_back(&each);
+  each.spent += length;
+}
+
+void ClassQueue::departed(Instant at) {
+  if (total_) {
+    const std::uint64_t lost = total_bucket_.departed(*total_, spent_, at);
+    if (blocked_until_) late_nanobits_ += lost;
+  }
+  for (EachBucket* each : spent_each_) each->bucket.departed(*each_, std::exchange(each->spent, {}), at);
+  spent_each_.clear();
+  spent_ = {};
 }
 
 // --- Packets come and go ---------------------------------------------------------------------------------------------
@@ -270,11 +288,20 @@ void ClassQueue::enlist(Flow& flow, FlowState state) {
 /// Takes the flow out of whatever list it is in.
 void ClassQueue::delist(Flow& flow) {
   switch (flow.state) {
-    case FlowState::idle: return;
-    case FlowState::fresh: fresh_.remove(flow); break;
-    case FlowState::old: old_.remove(flow); break;
-    case FlowState::asleep_fresh: flow.each->fresh.remove(flow); break;
-    case FlowState::asleep_old: flow.each->old.remove(flow); break;
+    case FlowState::idle:
+      return;
+    case FlowState::fresh:
+      fresh_.remove(flow);
+      break;
+    case FlowState::old:
+      old_.remove(flow);
+      break;
+    case FlowState::asleep_fresh:
+      flow.each->fresh.remove(flow);
+      break;
+    case FlowState::asleep_old:
+      flow.each->old.remove(flow);
+      break;
   }
   flow.state = FlowState::idle;
 }
@@ -421,10 +448,18 @@ void ClassQueue::pass(Flow& flow, Instant now, Verdicts& out) {
 void ClassQueue::count_lost(const Verdict& verdict) {
   lost_packets_ += verdict.frames;
   switch (verdict.decision) {
-    case Decision::accept: traffic_.sent_packets -= verdict.frames; break;
-    case Decision::pass: passed_packets_ -= verdict.frames; break;
-    case Decision::drop: traffic_.drops[static_cast<std::size_t>(verdict.reason)] -= verdict.frames; break;
-    case Decision::detour: lost_packets_ -= verdict.frames; break;  // not counted in yet
+    case Decision::accept:
+      traffic_.sent_packets -= verdict.frames;
+      break;
+    case Decision::pass:
+      passed_packets_ -= verdict.frames;
+      break;
+    case Decision::drop:
+      traffic_.drops[static_cast<std::size_t>(verdict.reason)] -= verdict.frames;
+      break;
+    case Decision::detour:
+      lost_packets_ -= verdict.frames;
+      break;  // not counted in yet
   }
 }
 

@@ -1,8 +1,8 @@
 // The queue of one class: who may depart, and who is next.
 //
-// Every packet obeys two buckets: the class's (all its flows together) and its flow's `each` bucket; both must cover it,
-// and both are charged when it departs, never before. What does not conform waits in its flow's queue. The flow that
-// sends is chosen at the moment of departure, so a small packet may use what was being saved for a large one.
+// Every packet obeys two buckets: the class's (all its flows together) and its flow's `each` bucket; both must cover
+// it, and both are charged when it departs, never before. What does not conform waits in its flow's queue. The flow
+// that sends is chosen at the moment of departure, so a small packet may use what was being saved for a large one.
 //
 // Order: deficit round robin with fresh flows first (RFC 8290), with one change. There an emptied new flow moves to the
 // old list, which makes a sparse flow wait a whole round when its gaps are shorter than a round. Here rounds are
@@ -42,6 +42,11 @@ class ClassQueue {
   /// Everything that may depart by `now` does.
   void release(Instant now, Verdicts& out);
   [[nodiscard]] std::optional<Instant> next_departure() const;
+
+  /// Whether it let packets go that departed() was not called for.
+  [[nodiscard]] bool has_spent() const { return spent_ != ByteCount{}; }
+  /// What it let go so far has left by `at`.
+  void departed(Instant at);
 
   /// Whether super-packets are too long for the smallest rate and must be cut.
   [[nodiscard]] bool splits() const { return splits_; }
@@ -123,6 +128,8 @@ class ClassQueue {
   TokenBucket total_bucket_;
   std::unordered_map<FlowKey, EachBucket, FlowKeyHash> each_buckets_;
   EachBucket whole_;  // of a class without `each`
+  ByteCount spent_;
+  std::vector<EachBucket*> spent_each_;  // those with something spent
   FlowList fresh_;
   FlowList old_;
   std::uint32_t round_ = 1;

@@ -1,4 +1,5 @@
-// A flow and what hangs on it: its held packets, the `each` bucket it shares, its place in the round robin, its counters.
+// A flow and what hangs on it: its held packets, the `each` bucket it shares, its place in the round robin, its
+// counters.
 //
 // These are plain records: FlowTable finds and forgets flows, ClassQueue moves them. A flow obeys one class at a time.
 #pragma once
@@ -54,8 +55,8 @@ struct HeldPacket {
   HeldPacket* behind = nullptr;
 };
 
-/// Where a flow stands. `fresh` and `old` are the two lists of the round robin (RFC 8290), for flows that may be served;
-/// asleep: its `each` bucket lacks credit, and it waits there, fresh or old as before.
+/// Where a flow stands. `fresh` and `old` are the two lists of the round robin (RFC 8290), for flows that may be
+/// served; asleep: its `each` bucket lacks credit, and it waits there, fresh or old as before.
 enum class FlowState : std::uint8_t { idle, fresh, old, asleep_fresh, asleep_old };
 
 struct Flow {
@@ -79,9 +80,9 @@ struct Flow {
 
   // Round robin.
   FlowState state = FlowState::idle;
-  bool resumes = false;        ///< was put to sleep in the middle of its quantum
-  std::uint32_t round = 0;     ///< in which it got its latest quantum
-  std::int64_t deficit = 0;    ///< bytes left of its quanta
+  bool resumes = false;      ///< was put to sleep in the middle of its quantum
+  std::uint32_t round = 0;   ///< in which it got its latest quantum
+  std::int64_t deficit = 0;  ///< bytes left of its quanta
   Flow* queue_previous = nullptr;
   Flow* queue_next = nullptr;
 
@@ -119,9 +120,10 @@ struct EachBucket {
   FlowList fresh;           ///< sleepers that were fresh
   FlowList old;             ///< sleepers that were old
   ByteCount backlog;
-  Instant wake;                       ///< when the first sleeper is covered; meant while in the heap of sleepers
-  std::uint32_t place_asleep = 0;     ///< in the heap of sleepers
-  std::uint32_t place_fattest = 0;    ///< in the heap by backlog
+  ByteCount spent;                  ///< charged for packets that may not have left yet
+  Instant wake;                     ///< when the first sleeper is covered; meant while in the heap of sleepers
+  std::uint32_t place_asleep = 0;   ///< in the heap of sleepers
+  std::uint32_t place_fattest = 0;  ///< in the heap by backlog
   IndexedHeap<Flow, FatterFlow> fattest;
 
   [[nodiscard]] Flow* first_sleeper() const { return fresh.empty() ? old.front() : fresh.front(); }

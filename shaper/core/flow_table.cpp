@@ -6,7 +6,9 @@
 
 namespace shaper {
 
-FlowTable::FlowTable(std::uint32_t max_flows, HashKey key) : flows_(0, FlowKeyHash{key}) { set_max_flows(max_flows); }
+FlowTable::FlowTable(std::uint32_t max_flows, HashKey key) : flows_(0, FlowKeyHash{key}) {
+  set_max_flows(max_flows);
+}
 
 void FlowTable::set_max_flows(std::uint32_t max_flows) {
   max_flows_ = max_flows;

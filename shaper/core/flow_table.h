@@ -50,8 +50,8 @@ class FlowTable {
   /// All flows, the longest silent first.
   [[nodiscard]] std::vector<Flow*> all() const;
 
-  /// Calls `visit` for the flows in buckets from `position` on until `budget` flows were seen; returns the next position,
-  /// or nothing at the end.
+  /// Calls `visit` for the flows in buckets from `position` on until `budget` flows were seen; returns the next
+  /// position, or nothing at the end.
   template <typename Visit>
   std::optional<std::size_t> visit(std::size_t position, std::size_t budget, Visit visit) const;
 

@@ -37,12 +37,12 @@ struct Headers {
   std::uint16_t source_port = 0;
   std::uint16_t destination_port = 0;
   Family family = Family::other;
-  std::uint8_t protocol = 0;       ///< of the payload, behind IPv6 extension headers
-  std::uint8_t dscp = 0;           ///< 0..63
-  std::uint8_t ecn = 0;            ///< 0..3
+  std::uint8_t protocol = 0;          ///< of the payload, behind IPv6 extension headers
+  std::uint8_t dscp = 0;              ///< 0..63
+  std::uint8_t ecn = 0;               ///< 0..3
   std::uint16_t network_bytes = 0;    ///< IP header with options or extension headers
   std::uint16_t transport_bytes = 0;  ///< TCP header with options, UDP 8, else 0
-  bool fragment = false;           ///< part of a larger datagram, the first part too
+  bool fragment = false;              ///< part of a larger datagram, the first part too
 
   friend bool operator==(const Headers&, const Headers&) = default;
 };
@@ -69,11 +69,11 @@ struct Packet {
   PacketId id;
   LinkIndex link = 0;
   QueueKind queue = QueueKind::fast;
-  bool super = false;               ///< several segments in one (GSO)
+  bool super = false;  ///< several segments in one (GSO)
   Headers headers;
-  std::uint32_t ip_bytes = 0;       ///< true length of the IP packet, up to BIG TCP's sizes
-  std::uint32_t mark = 0;           ///< fwmark
-  std::optional<std::uint32_t> user;   ///< of the sending socket, if there is one
+  std::uint32_t ip_bytes = 0;         ///< true length of the IP packet, up to BIG TCP's sizes
+  std::uint32_t mark = 0;             ///< fwmark
+  std::optional<std::uint32_t> user;  ///< of the sending socket, if there is one
   std::optional<std::uint32_t> group;
 
   friend bool operator==(const Packet&, const Packet&) = default;
@@ -87,8 +87,8 @@ struct WireSize {
 
 /// How a link turns IP packets into frames.
 struct Framing {
-  std::uint32_t mtu = 1500;        ///< largest IP packet
-  std::uint32_t overhead = 14;     ///< bytes added to each frame
+  std::uint32_t mtu = 1500;          ///< largest IP packet
+  std::uint32_t overhead = 14;       ///< bytes added to each frame
   std::uint32_t smallest_frame = 0;  ///< mpu: a shorter frame is charged as this
 
   /// One full frame.

@@ -110,8 +110,8 @@ struct ClassPolicy {
   Burst burst = kDefaultBurst;
   std::optional<Each> each;
   Over over = Over::delay;
-  std::optional<Nanos> max_delay;      ///< absent: default_max_delay()
-  std::optional<ByteCount> backlog;    ///< absent: what max_delay holds
+  std::optional<Nanos> max_delay;    ///< absent: default_max_delay()
+  std::optional<ByteCount> backlog;  ///< absent: what max_delay holds
 
   /// The most that the class may send in total: its ceil, else its rate; absent: no limit.
   [[nodiscard]] std::optional<DataRate> limit() const { return ceil ? ceil : rate; }

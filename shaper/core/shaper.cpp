@@ -33,15 +33,29 @@ Shaper::State::Classes Shaper::State::make_classes(const Policy& policy, std::op
   Classes classes;
   for (const ClassPolicy& cls : policy.classes) {
     const auto index = static_cast<ClassIndex>(classes.size());
-    classes.push_back(std::unique_ptr<ScheduledClass>(
-        new ScheduledClass{{cls, index, policy.links[cls.link].direction, links_[cls.link].framing, held_, key_,
-                            empty_since, now},
-                           now}));
+    classes.push_back(std::unique_ptr<ScheduledClass>(new ScheduledClass{
+        {cls, index, policy.links[cls.link].direction, links_[cls.link].framing, held_, key_, empty_since, now}, now}));
   }
   return classes;
 }
 
+/// Whoever does not say when packets left, lets them leave when they are told to.
+void Shaper::State::begin(Instant now) {
+  if (now > latest_) on_departed(latest_);
+  latest_ = now;
+}
+
+void Shaper::State::on_departed(Instant at) {
+  for (ScheduledClass* scheduled : spent_) {
+    scheduled->queue.departed(at);
+    scheduled->spent = false;
+  }
+  spent_.clear();
+  latest_ = at;
+}
+
 void Shaper::State::schedule(ScheduledClass& scheduled) {
+  if (scheduled.queue.has_spent() && !std::exchange(scheduled.spent, true)) spent_.push_back(&scheduled);
   if (const auto wake = scheduled.queue.next_departure()) {
     scheduled.wake = *wake;
     wake_order_.update(scheduled);
@@ -53,7 +67,7 @@ void Shaper::State::schedule(ScheduledClass& scheduled) {
 // --- The three calls -------------------------------------------------------------------------------------------------
 
 void Shaper::State::on_packet(const Packet& packet, Instant now, Verdicts& out) {
-  latest_ = now;
+  begin(now);
   Flow& flow = flow_of(packet, now);
   follow_owner(flow, packet, now);
   if (takes_detour(flow, packet)) {
@@ -71,7 +85,7 @@ void Shaper::State::on_packet(const Packet& packet, Instant now, Verdicts& out) 
 }
 
 void Shaper::State::release(Instant now, Verdicts& out) {
-  latest_ = now;
+  begin(now);
   while (!wake_order_.empty() && wake_order_.top().wake <= now) {
     ScheduledClass& scheduled = wake_order_.top();
     scheduled.queue.release(now, out);
@@ -169,19 +183,21 @@ void Shaper::State::pass_all(Instant now, Verdicts& out) {
     schedule(*scheduled);
   }
   // Longest held first; a stable sort keeps the order inside a flow.
-  std::stable_sort(out.begin() + before, out.end(), [](const Verdict& a, const Verdict& b) { return a.delay > b.delay; });
+  std::stable_sort(out.begin() + before, out.end(),
+                   [](const Verdict& a, const Verdict& b) { return a.delay > b.delay; });
 }
 
 // --- Change of policy ------------------------------------------------------------------------------------------------
 
 /// Who follows whom when the policy changes.
 struct Shaper::State::Succession {
-  std::vector<std::optional<LinkIndex>> link;    // by old index
+  std::vector<std::optional<LinkIndex>> link;     // by old index
   std::vector<std::optional<ClassIndex>> class_;  // by old index
 };
 
 void Shaper::State::swap(const Policy& policy, Instant now, Verdicts& out) {
-  latest_ = now;
+  begin(now);
+  on_departed(now);
   const Policy old_policy = std::exchange(policy_, policy);
   const Classes old_classes = std::move(classes_);
   const std::vector<LinkState> old_links = std::exchange(links_, {});
@@ -323,15 +339,36 @@ Shaper::Shaper(Shaper&&) noexcept = default;
 Shaper& Shaper::operator=(Shaper&&) noexcept = default;
 Shaper::~Shaper() = default;
 
-void Shaper::on_packet(const Packet& packet, Instant now, Verdicts& out) { state_->on_packet(packet, now, out); }
-void Shaper::release(Instant now, Verdicts& out) { state_->release(now, out); }
-std::optional<Instant> Shaper::next_departure() const { return state_->next_departure(); }
-void Shaper::on_queues_dry() { state_->on_queues_dry(); }
-void Shaper::on_lost(const Verdict& verdict) { state_->on_lost(verdict); }
-void Shaper::set_mtu(LinkIndex link, std::uint32_t mtu) { state_->set_mtu(link, mtu); }
-void Shaper::swap(const Policy& policy, Instant now, Verdicts& out) { state_->swap(policy, now, out); }
-void Shaper::pass_all(Instant now, Verdicts& out) { state_->pass_all(now, out); }
-CoreSnapshot Shaper::snapshot(Instant now) const { return state_->snapshot(now); }
+void Shaper::on_packet(const Packet& packet, Instant now, Verdicts& out) {
+  state_->on_packet(packet, now, out);
+}
+void Shaper::release(Instant now, Verdicts& out) {
+  state_->release(now, out);
+}
+std::optional<Instant> Shaper::next_departure() const {
+  return state_->next_departure();
+}
+void Shaper::on_departed(Instant at) {
+  state_->on_departed(at);
+}
+void Shaper::on_queues_dry() {
+  state_->on_queues_dry();
+}
+void Shaper::on_lost(const Verdict& verdict) {
+  state_->on_lost(verdict);
+}
+void Shaper::set_mtu(LinkIndex link, std::uint32_t mtu) {
+  state_->set_mtu(link, mtu);
+}
+void Shaper::swap(const Policy& policy, Instant now, Verdicts& out) {
+  state_->swap(policy, now, out);
+}
+void Shaper::pass_all(Instant now, Verdicts& out) {
+  state_->pass_all(now, out);
+}
+CoreSnapshot Shaper::snapshot(Instant now) const {
+  return state_->snapshot(now);
+}
 
 Shaper::Explanation Shaper::explain(const Packet& packet) const {
   const Classifier::Result result = state_->classifier().classify(packet);

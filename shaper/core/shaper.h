@@ -1,9 +1,9 @@
 // The shaper: a passive machine that is told the time.
 //
-// A packet came: on_packet(). Time has passed: release(). When to call again: next_departure(). Each packet gets exactly
-// one verdict, in `out`, from one of these calls; a packet without a verdict yet is held by whoever holds packets (the
-// kernel, a replay, a test). No clock, no descriptor, no thread, no callback; nothing is allotted per packet once the
-// containers have grown. Time given to the calls must not go backwards.
+// A packet came: on_packet(). Time has passed: release(). When to call again: next_departure(). Each packet gets
+// exactly one verdict, in `out`, from one of these calls; a packet without a verdict yet is held by whoever holds
+// packets (the kernel, a replay, a test). No clock, no descriptor, no thread, no callback; nothing is allotted per
+// packet once the containers have grown. Time given to the calls must not go backwards.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,6 @@ namespace shaper {
 /// Buckets start full at the first start and empty after a crash, so that a crash gives nobody a burst.
 enum class StartCredit : std::uint8_t { full, empty };
 
-
 class Shaper {
  public:
   Shaper(const Policy& policy, StartCredit credit, HashKey key, Instant now);
@@ -37,6 +36,10 @@ class Shaper {
 
   /// When release() has something to do next; nothing if nothing waits.
   [[nodiscard]] std::optional<Instant> next_departure() const;
+
+  /// The accepted packets of all calls so far have left by `at`. Optional: without it they left when they were told to.
+  /// With it the rate law holds for real departures, also where the driver was late in carrying out a decision.
+  void on_departed(Instant at);
 
   /// The driver has read its queues dry after all detours were sent: none is on its way any more.
   void on_queues_dry();

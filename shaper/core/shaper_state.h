@@ -19,6 +19,7 @@ class Shaper::State {
   void on_packet(const Packet& packet, Instant now, Verdicts& out);
   void release(Instant now, Verdicts& out);
   [[nodiscard]] std::optional<Instant> next_departure() const;
+  void on_departed(Instant at);
   void on_queues_dry() { ++epoch_; }
   void on_lost(const Verdict& verdict);
   void set_mtu(LinkIndex link, std::uint32_t mtu);
@@ -39,6 +40,7 @@ class Shaper::State {
     ClassQueue queue;
     Instant wake;
     std::uint32_t place = 0;
+    bool spent = false;  // it is among those that spent
   };
   struct EarlierClass {
     static bool before(const ScheduledClass& a, const ScheduledClass& b) { return a.wake < b.wake; }
@@ -48,6 +50,7 @@ class Shaper::State {
 
   [[nodiscard]] static Framing framing_of(const LinkPolicy& link, std::uint32_t mtu);
   [[nodiscard]] Classes make_classes(const Policy& policy, std::optional<Instant> empty_since, Instant now);
+  void begin(Instant now);
   void schedule(ScheduledClass& scheduled);
 
   [[nodiscard]] FlowKey key_of(const Packet& packet) const;
@@ -69,8 +72,9 @@ class Shaper::State {
   Classes classes_;
   FlowTable flows_;
   IndexedHeap<ScheduledClass, EarlierClass> wake_order_;
-  std::uint32_t epoch_ = 1;  // counts the times at which no detour was on its way
-  std::size_t shared_flows_ = 0;  // made so far: while there are none, nobody looks for them
+  std::vector<ScheduledClass*> spent_;  // let packets go that may not have left yet
+  std::uint32_t epoch_ = 1;             // counts the times at which no detour was on its way
+  std::size_t shared_flows_ = 0;        // made so far: while there are none, nobody looks for them
   Instant latest_;
 };
 

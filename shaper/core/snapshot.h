@@ -23,8 +23,8 @@ struct DelaySummary {
 /// Counters of what passed, for a flow or a class.
 struct Traffic {
   std::uint64_t sent_packets = 0;
-  ByteCount sent_bytes;  ///< IP bytes
-  ByteCount wire_bytes;  ///< charged bytes
+  ByteCount sent_bytes;                             ///< IP bytes
+  ByteCount wire_bytes;                             ///< charged bytes
   std::array<std::uint64_t, kDropReasons> drops{};  ///< packets, by reason
   ByteCount dropped_bytes;
 
@@ -42,8 +42,8 @@ struct ClassSnapshot {
   std::uint64_t lost_packets = 0;    ///< cleared by the kernel while held
   std::uint64_t passed_packets = 0;  ///< let go unmetered
   std::uint64_t backlog_packets = 0;
-  ByteCount backlog_bytes;  ///< wire bytes
-  DataRate rate;            ///< measured on the wire over the last second
+  ByteCount backlog_bytes;          ///< wire bytes
+  DataRate rate;                    ///< measured on the wire over the last second
   std::optional<ByteCount> depth;   ///< of the class's bucket
   std::optional<ByteCount> credit;  ///< in the class's bucket
   ByteCount late_bytes;             ///< credit lost because wake-ups came late

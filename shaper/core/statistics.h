@@ -44,8 +44,8 @@ class RateMeter {
   ByteCount previous_;
 };
 
-/// Delays in buckets of whole microseconds that widen with the delay, eight to an octave: a percentile is at most 12.5 %
-/// too large. Delays above 67 s count as 67 s; a bucket that is full (2^32 - 1) stays full.
+/// Delays in buckets of whole microseconds that widen with the delay, eight to an octave: a percentile is at most 12.5
+/// % too large. Delays above 67 s count as 67 s; a bucket that is full (2^32 - 1) stays full.
 class DelayHistogram {
  public:
   void add(Nanos delay, std::uint32_t packets) {

@@ -3,7 +3,8 @@
 // The rate law: a packet conforms when the credit covers it; credit accrues with real time and is capped at the depth.
 // So in any window of t seconds at most depth + rate x t departs, however late the caller wakes up. The depth is one
 // full frame plus the burst: with the larger of the two instead of the sum, every late wake-up costs a slow bucket part
-// of its rate. A packet larger than the depth makes the frame part grow to its size, so that it can pass at all.
+// of its rate. The law speaks of departures, not of decisions: departed() tells of a decision that was carried out
+// late. A packet larger than the depth makes the frame part grow to its size, so that it can pass at all.
 //
 // Credit is in nanobits (1 bit/s x 1 ns): at most (1 GiB + one packet) x 8e9 = 8.6e18, which fits 64 bits. What many
 // buckets have in common stands apart in BucketSpec: the state of one bucket is 16 bytes.
@@ -51,6 +52,16 @@ class TokenBucket {
 
   /// Whether the credit, as of the last accrue(), covers `length` wire bytes.
   [[nodiscard]] bool covers(ByteCount length) const { return credit_ >= nanobits(length); }
+
+  /// What was charged since the last accrue(), `spent` in all, really left at `at` or before. Until then it was still
+  /// here, and took part in the cap: else a full bucket whose packets leave late would fill up behind them too early.
+  /// Returns the nanobits that did not fit.
+  std::uint64_t departed(const BucketSpec& spec, ByteCount spent, Instant at) {
+    credit_ += nanobits(spent);
+    const std::uint64_t lost = accrue(spec, at);
+    credit_ -= nanobits(spent);
+    return lost;
+  }
 
   /// Takes `length` from a credit that covers it.
   void charge(ByteCount length) { credit_ -= nanobits(length); }

@@ -14,7 +14,9 @@ namespace shaper {
 }
 
 /// CLOCK_MONOTONIC: no step of the wall clock empties or floods a bucket.
-[[nodiscard]] inline Instant monotonic_now() { return Instant{read_clock(CLOCK_MONOTONIC)}; }
+[[nodiscard]] inline Instant monotonic_now() {
+  return Instant{read_clock(CLOCK_MONOTONIC)};
+}
 
 /// What added to an Instant gives the time since the Unix epoch, as of now.
 [[nodiscard]] inline Nanos offset_to_utc() {

@@ -30,7 +30,8 @@ void ControlClient::send_request(std::string_view verb, std::string_view body) {
   for (std::size_t sent = 0; sent < bytes.size();) {
     const ssize_t count = ::send(fd_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw std::runtime_error("the daemon closed the connection: it takes no more clients, or it stopped");
+    if (count < 0)
+      throw std::runtime_error("the daemon closed the connection: it takes no more clients, or it stopped");
     sent += static_cast<std::size_t>(count);
   }
 }
@@ -55,7 +56,8 @@ Response ControlClient::request(std::string_view verb, std::string_view body, st
   for (;;) {
     const auto bytes = receive();
     if (!bytes) throw std::runtime_error("the daemon closed the connection");
-    if (!reader.feed(*bytes)) throw std::runtime_error("the daemon speaks another protocol: restart it with this version");
+    if (!reader.feed(*bytes))
+      throw std::runtime_error("the daemon speaks another protocol: restart it with this version");
     if (auto response = reader.next()) return *response;
   }
 }
@@ -69,7 +71,8 @@ Response ControlClient::stream(std::string_view verb, const std::function<bool(s
       if (!take(*bytes)) break;
       continue;
     }
-    if (!reader.feed(*bytes)) throw std::runtime_error("the daemon speaks another protocol: restart it with this version");
+    if (!reader.feed(*bytes))
+      throw std::runtime_error("the daemon speaks another protocol: restart it with this version");
     response = reader.next();
     if (!response) continue;
     if (response->status != ResponseStatus::ok || !take(reader.take_rest())) break;

@@ -164,9 +164,8 @@ bool ControlServer::work() {
 }
 
 bool ControlServer::all_answered() const {
-  return std::all_of(clients_.begin(), clients_.end(), [](const Client& client) {
-    return client.subscribed || (!client.slices && client.out.empty());
-  });
+  return std::all_of(clients_.begin(), clients_.end(),
+                     [](const Client& client) { return client.subscribed || (!client.slices && client.out.empty()); });
 }
 
 }  // namespace shaper

@@ -78,7 +78,7 @@ void PacketLoop::on_readable() {
       // Whatever was sent on a detour before this batch was read with it.
       if (detours_before) {
         shaper_->on_queues_dry();
-        if (log_ != nullptr) log_->queues_dry(now);
+        if (log_ != nullptr) log_->queues_dry(monotonic_now());
       }
       detours_sent_ = false;
       break;
@@ -158,8 +158,12 @@ void PacketLoop::send_verdicts() {
     const std::uint32_t code = encode_verdict(verdict);
     switch (verdict.decision) {
       case Decision::accept:
-      case Decision::pass: buffer_.accept(verdict.id, code); break;
-      case Decision::drop: buffer_.drop(verdict.id, code); break;
+      case Decision::pass:
+        buffer_.accept(verdict.id, code);
+        break;
+      case Decision::drop:
+        buffer_.drop(verdict.id, code);
+        break;
       case Decision::detour:
         if (Role* role = role_of(verdict.id.queue)) {
           buffer_.detour(verdict.id, role->split, code);
@@ -169,8 +173,14 @@ void PacketLoop::send_verdicts() {
         break;
     }
   }
-  verdicts_.clear();
   flush();
+  if (verdicts_.empty()) return;
+  verdicts_.clear();
+  if (shaper_ == nullptr) return;
+  // A verdict is carried out inside send(): now they have left.
+  const Instant sent = monotonic_now();
+  shaper_->on_departed(sent);
+  if (log_ != nullptr) log_->departed(sent);
 }
 
 void PacketLoop::flush() {

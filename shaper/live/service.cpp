@@ -30,7 +30,9 @@ HashKey random_key() {
   return key;
 }
 
-Response refused(std::string text) { return {ResponseStatus::refused, std::move(text)}; }
+Response refused(std::string text) {
+  return {ResponseStatus::refused, std::move(text)};
+}
 
 }  // namespace
 
@@ -146,21 +148,23 @@ std::vector<std::string> Service::warnings() const {
   for (const LinkPolicy& link : loaded_->policy.links) {
     const auto facts = links_.find(link.interface);
     if (!facts) {
-      warnings.push_back(fmt::format("link {}: there is no interface {} (yet): nothing is shaped on it", link.name,
-                                     link.interface));
+      warnings.push_back(
+          fmt::format("link {}: there is no interface {} (yet): nothing is shaped on it", link.name, link.interface));
     } else if (!facts->up) {
       warnings.push_back(fmt::format("link {}: interface {} is down", link.name, link.interface));
     }
   }
   const ReceiveBuffer buffer = packets_->socket().receive_buffer();
   if (!buffer.forced) {
-    warnings.push_back(fmt::format("the kernel grants only {} bytes for unread packets (net.core.rmem_max): bursts may "
-                                   "be lost", buffer.granted.value));
+    warnings.push_back(
+        fmt::format("the kernel grants only {} bytes for unread packets (net.core.rmem_max): bursts may "
+                    "be lost",
+                    buffer.granted.value));
   }
   const SocketCounters& socket = packets_->socket().counters();
   if (socket.overruns > 0) {
-    warnings.push_back(fmt::format("the socket overran {} times: packets came faster than they were read",
-                                   socket.overruns));
+    warnings.push_back(
+        fmt::format("the socket overran {} times: packets came faster than they were read", socket.overruns));
   }
   const PacketLoop::Counters& counters = packets_->counters();
   if (counters.latest_error) {
@@ -223,7 +227,8 @@ Service::Answer Service::events() {
   }
   publish_events();  // what came before is not for the new reader
   const Instant now = monotonic_now();
-  EventLog(subscription.head).begin(now, {StartCredit::full, key_}, loaded_->policy, loaded_->text, loaded_->names, mtus);
+  EventLog(subscription.head)
+      .begin(now, {StartCredit::full, key_}, loaded_->policy, loaded_->text, loaded_->names, mtus);
   event_log_.begin(now, {StartCredit::full, key_}, loaded_->policy, loaded_->text, loaded_->names, mtus);
   event_text_.clear();  // the log knows the names of the classes now; who listens already had this
   packets_->log_to(&event_log_);
