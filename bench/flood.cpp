@@ -1,0 +1,55 @@
+// Sends datagrams as fast as one thread can, for what iperf3 is too slow to fill. It blocks while its socket is full,
+// so it is held back by what a queue holds. usage: flood ADDRESS PORT [PAYLOAD_BYTES] (until it is ended)
+//
+// The default payload of 22 bytes makes IPv4 frames of 64 (14 Ethernet, 20 IPv4, 8 UDP).
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t kSmallestFrame = 22;
+constexpr std::size_t kDatagramsPerCall = 64;
+
+/// A connected datagram socket, or -1.
+int connect_to(const char* host, const char* port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host, port, &hints, &found) != 0) return -1;
+  const int descriptor = socket(found->ai_family, SOCK_DGRAM, 0);
+  const bool connected = descriptor >= 0 && connect(descriptor, found->ai_addr, found->ai_addrlen) == 0;
+  freeaddrinfo(found);
+  return connected ? descriptor : -1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t size = argc == 4 ? std::strtoul(argv[3], nullptr, 10) : kSmallestFrame;
+  const int descriptor = argc == 3 || argc == 4 ? connect_to(argv[1], argv[2]) : -1;
+  if (descriptor < 0) {
+    std::fputs("usage: flood ADDRESS PORT [PAYLOAD_BYTES]\n", stderr);
+    return 2;
+  }
+  std::vector<char> payload(size);
+  iovec piece{.iov_base = payload.data(), .iov_len = payload.size()};
+  std::array<mmsghdr, kDatagramsPerCall> messages{};
+  for (mmsghdr& message : messages) {
+    message.msg_hdr.msg_iov = &piece;
+    message.msg_hdr.msg_iovlen = 1;
+  }
+  while (true) {
+    // A full device queue answers ENOBUFS, a port without a listener ECONNREFUSED: both are no end.
+    if (sendmmsg(descriptor, messages.data(), messages.size(), 0) < 0 && errno != ENOBUFS && errno != ECONNREFUSED) {
+      std::perror("flood: sendmmsg");
+      return 1;
+    }
+  }
+}
