@@ -79,7 +79,7 @@ depth() { # RATE_BPS [BURST_MS]
 }
 
 start_echo_server() {
-    ip netns exec "$server" timeout 300 "$scripts/echo.py" serve 7777 >/dev/null 2>&1 </dev/null &
+    ip netns exec "$server" timeout 3000 "$scripts/echo.py" serve 7777 >/dev/null 2>&1 </dev/null &
     background+=($!)
     wait_for 'the echo server' listens -t 7777
 }

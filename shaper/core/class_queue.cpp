@@ -12,9 +12,6 @@ namespace {
 constexpr DataRate kSplitBelow{500'000'000};
 constexpr DataRate kSplitAgainstBelow{600'000'000};
 
-/// Half of what one kernel queue can hold (65,536 since its packet map is hashed).
-constexpr std::size_t kMostHeld = 32'768;
-
 /// A round's share for flows whose super-packets stay whole: one of them.
 constexpr std::uint64_t kSuperPacket = 65'536;
 
@@ -87,7 +84,9 @@ void ClassQueue::set_framing(const Framing& framing, Instant now) {
 
 FlowKey ClassQueue::each_key(const FlowKey& key) const {
   FlowKey shared = key;
+  // The class tells links apart; mark and DSCP are the sender's choice and must not multiply its buckets.
   shared.link = 0;
+  shared.mark = shared.dscp = 0;
   const EachBy by = policy_.each->by;
   if (by == EachBy::flow) return shared;
   const bool local_is_source = direction_ == Direction::egress;
@@ -97,6 +96,13 @@ FlowKey ClassQueue::each_key(const FlowKey& key) const {
   const unsigned bits = key.family == Family::ipv6 ? policy_.each->bits_ipv6 : policy_.each->bits_ipv4;
   shared.source = masked(source ? key.source : key.destination, bits);
   return shared;
+}
+
+std::optional<FlowKey> ClassQueue::shared_bucket(const FlowKey& flow) const {
+  if (!each_ || policy_.each->by == EachBy::flow) return std::nullopt;
+  const FlowKey key = each_key(flow);
+  if (!each_buckets_.contains(key)) return std::nullopt;
+  return key;
 }
 
 void ClassQueue::attach(Flow& flow, Instant now) {
@@ -385,9 +391,13 @@ void ClassQueue::keep_bounds(EachBucket& each, Instant now, Verdicts& out) {
   while (above(backlog_, most_backlog_, fattest_.empty() ? each : fattest_.top())) {
     drop_head(fattest_.top().fattest.top(), DropReason::backlog, now, out);
   }
-  while (held_.count() > kMostHeld && !fattest_.empty()) {
+}
+
+void ClassQueue::make_room(std::size_t packets, Instant now, Verdicts& out) {
+  for (; packets > 0 && !fattest_.empty(); --packets) {
     drop_head(fattest_.top().fattest.top(), DropReason::held, now, out);
   }
+  if (nothing_in_turn()) blocked_until_.reset();
 }
 
 void ClassQueue::drop_head(Flow& flow, DropReason reason, Instant now, Verdicts& out) {
@@ -443,24 +453,19 @@ void ClassQueue::pass(Flow& flow, Instant now, Verdicts& out) {
   }
   accrue(each, now);
   settle(each);
+  if (nothing_in_turn()) blocked_until_.reset();
 }
 
 void ClassQueue::count_lost(const Verdict& verdict) {
-  lost_packets_ += verdict.frames;
-  switch (verdict.decision) {
-    case Decision::accept:
-      traffic_.sent_packets -= verdict.frames;
-      break;
-    case Decision::pass:
-      passed_packets_ -= verdict.frames;
-      break;
-    case Decision::drop:
-      traffic_.drops[static_cast<std::size_t>(verdict.reason)] -= verdict.frames;
-      break;
-    case Decision::detour:
-      lost_packets_ -= verdict.frames;
-      break;  // not counted in yet
-  }
+  if (verdict.decision == Decision::detour) return;  // not counted in yet
+  std::uint64_t& counted = verdict.decision == Decision::accept ? traffic_.sent_packets
+                           : verdict.decision == Decision::pass
+                               ? passed_packets_
+                               : traffic_.drops[static_cast<std::size_t>(verdict.reason)];
+  // The class may have changed meanwhile: what it never counted it cannot lose.
+  const std::uint64_t lost = std::min<std::uint64_t>(verdict.frames, counted);
+  counted -= lost;
+  lost_packets_ += lost;
 }
 
 // --- Change of policy ------------------------------------------------------------------------------------------------

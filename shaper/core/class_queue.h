@@ -57,8 +57,10 @@ class ClassQueue {
   void adopt(Flow& flow, Instant now, Verdicts& out);
   void hand_over(const Flow& flow) { in_packets_ -= flow.backlog_packets; }
   void take_over(const Flow& flow) { in_packets_ += flow.backlog_packets; }
-  void count_passed(std::uint64_t packets) { passed_packets_ += packets; }
   void forget_unused_buckets();
+
+  /// Drops up to `packets`, one after the other from whichever flow holds most then: too many are held altogether.
+  void make_room(std::size_t packets, Instant now, Verdicts& out);
 
   /// Lets all held packets of a flow go unmetered.
   void pass(Flow& flow, Instant now, Verdicts& out);
@@ -66,6 +68,9 @@ class ClassQueue {
   void set_framing(const Framing& framing, Instant now);
 
   [[nodiscard]] ClassIndex index() const { return index_; }
+  [[nodiscard]] std::uint64_t backlog_packets() const { return backlog_packets_; }
+  /// Where the policy has one bucket for each address: that of a flow, if it exists.
+  [[nodiscard]] std::optional<FlowKey> shared_bucket(const FlowKey& flow) const;
   [[nodiscard]] ClassSnapshot snapshot(Instant now) const;
 
  private:

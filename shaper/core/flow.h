@@ -101,6 +101,8 @@ struct Flow {
   std::unique_ptr<DelayHistogram> delays;  ///< allotted at the first delay
 
   [[nodiscard]] bool idle() const { return head == nullptr; }
+  /// Whether packets of it may be between the fast and the split queue, in the `epoch` of now.
+  [[nodiscard]] bool on_detour(std::uint32_t epoch) const { return split && detour_epoch == epoch; }
 };
 
 using FlowList = IntrusiveList<Flow, &Flow::queue_previous, &Flow::queue_next>;

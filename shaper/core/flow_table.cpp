@@ -44,8 +44,8 @@ void FlowTable::erase(Flow& flow) {
   flows_.erase(key);
 }
 
-bool FlowTable::forget(Flow& flow, Instant now) {
-  if (!flow.idle() || (flow.owner != nullptr && !flow.owner->may_forget(flow, now))) {
+bool FlowTable::forget(Flow& flow, Instant now, std::uint32_t epoch) {
+  if (!flow.idle() || flow.on_detour(epoch) || (flow.owner != nullptr && !flow.owner->may_forget(flow, now))) {
     // Look at another one next time.
     by_age_.remove(flow);
     by_age_.push_back(flow);
@@ -55,14 +55,14 @@ bool FlowTable::forget(Flow& flow, Instant now) {
   return true;
 }
 
-bool FlowTable::make_room(Instant now) {
+bool FlowTable::make_room(Instant now, std::uint32_t epoch) {
   // Two for one: silent flows go faster than new ones come.
   for (int i = 0; i < 2 && !by_age_.empty() && now - by_age_.front()->last_seen > kMemory; ++i) {
-    forget(*by_age_.front(), now);
+    forget(*by_age_.front(), now, epoch);
   }
   constexpr int kTries = 8;
   for (int i = 0; i < kTries && size() >= max_flows_; ++i) {
-    if (forget(*by_age_.front(), now)) ++evicted_;
+    if (forget(*by_age_.front(), now, epoch)) ++evicted_;
   }
   return size() < max_flows_;
 }

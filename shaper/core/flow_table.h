@@ -24,8 +24,8 @@ class FlowTable {
   [[nodiscard]] Flow* find(const FlowKey& key);
 
   /// Makes room: forgets flows that are silent for long, and one that is not if the table is full. False: it is full of
-  /// flows that cannot be forgotten.
-  [[nodiscard]] bool make_room(Instant now);
+  /// flows that cannot be forgotten. `epoch` is that of the detours now.
+  [[nodiscard]] bool make_room(Instant now, std::uint32_t epoch);
 
   Flow& insert(const FlowKey& key, Instant now);
 
@@ -60,7 +60,7 @@ class FlowTable {
  private:
   using ByAge = IntrusiveList<Flow, &Flow::older, &Flow::younger>;
 
-  bool forget(Flow& flow, Instant now);
+  bool forget(Flow& flow, Instant now, std::uint32_t epoch);
 
   std::unordered_map<FlowKey, Flow, FlowKeyHash> flows_;
   ByAge by_age_;  // front: the longest silent

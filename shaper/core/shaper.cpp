@@ -1,6 +1,7 @@
 #include "shaper/core/shaper.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "shaper/core/shaper_state.h"
@@ -8,13 +9,12 @@
 namespace shaper {
 namespace {
 
-/// Not a protocol on any wire: marks flows that many packets without a flow of their own share.
-constexpr std::uint8_t kSharedFlow = 255;
-
 /// So many of them for each class.
 constexpr std::uint64_t kSharedFlowsPerClass = 64;
 
-constexpr std::uint32_t kUsualMtu = 1500;
+/// Half of what one kernel queue can hold (65,536 since its packet map is hashed); over it, so many go at once.
+constexpr std::size_t kMostHeld = 32'768;
+constexpr std::size_t kDroppedAtOnce = 64;
 
 }  // namespace
 
@@ -82,6 +82,16 @@ void Shaper::State::on_packet(const Packet& packet, Instant now, Verdicts& out) 
   ScheduledClass& scheduled = *classes_[flow.owner->index()];
   scheduled.queue.arrive(flow, packet, wire_size(packet, links_[packet.link].framing), now, out);
   schedule(scheduled);
+  if (held_.count() > kMostHeld) drop_from_fattest_class(now, out);
+}
+
+void Shaper::State::drop_from_fattest_class(Instant now, Verdicts& out) {
+  const auto fattest = std::max_element(classes_.begin(), classes_.end(), [](const auto& a, const auto& b) {
+    return a->queue.backlog_packets() < b->queue.backlog_packets();
+  });
+  (*fattest)->queue.make_room(kDroppedAtOnce, now, out);
+  (*fattest)->queue.release(now, out);
+  schedule(**fattest);
 }
 
 void Shaper::State::release(Instant now, Verdicts& out) {
@@ -118,24 +128,55 @@ Flow& Shaper::State::flow_of(const Packet& packet, Instant now) {
   if (Flow* flow = flows_.find(key)) return *flow;
 
   const ClassIndex index = classifier_.classify(packet).class_index;
-  const bool room = flows_.make_room(now);
+  const bool room = flows_.make_room(now, epoch_);
   if (!room || shared_flows_ > 0) {
-    FlowKey shared;
-    shared.link = packet.link;
-    shared.protocol = kSharedFlow;
-    shared.mark = index;
-    shared.source_port = static_cast<std::uint16_t>(flows_.hash(key) % kSharedFlowsPerClass);
-    Flow* flow = flows_.find(shared);
-    // Packets may wait in a shared flow when there is room again: the order inside the flow goes first.
-    if (flow != nullptr && (!room || !flow->idle())) return *flow;
-    if (!room) key = shared;
+    // The order inside a flow goes first: while its packets may be in a shared flow, that is where it stays.
+    const std::array<FlowKey, 2> shared = shared_keys(key, index);
+    for (const FlowKey& candidate : shared) {
+      Flow* flow = flows_.find(candidate);
+      if (flow != nullptr && busy(*flow)) return *flow;
+    }
+    std::erase_if(lingering_, [&](const FlowKey& other) {
+      const Flow* flow = flows_.find(other);
+      return flow == nullptr || !busy(*flow);
+    });
+    for (const FlowKey& other : lingering_) {
+      // Whose packets wait at an address of the old policy is not known any more: it may be anybody's.
+      const bool may_be_there = other.family != Family::other || other.source_port == shared.back().source_port;
+      if (other.link == key.link && may_be_there) return *flows_.find(other);
+    }
+    if (!room) {
+      key = shared.front();
+      if (Flow* flow = flows_.find(key)) return *flow;
+      ++shared_flows_;
+    }
   }
-  if (!room) ++shared_flows_;
   Flow& flow = flows_.insert(key, now);
   flow.user = packet.user;
   flow.group = packet.group;
   classes_[index]->queue.attach(flow, now);
   return flow;
+}
+
+/// Where packets go that have no flow of their own: one of a few by hash, but first the one that obeys the `each`
+/// bucket of their address, if there is such a bucket.
+std::array<FlowKey, 2> Shaper::State::shared_keys(const FlowKey& key, ClassIndex index) const {
+  // What a change of policy may change has no part in it: a flow stays in its shared flow.
+  FlowKey lasting = key;
+  lasting.link = 0;
+  lasting.mark = lasting.dscp = 0;
+  FlowKey hashed;
+  hashed.link = key.link;
+  hashed.protocol = kSharedFlow;
+  hashed.mark = index;
+  hashed.source_port = static_cast<std::uint16_t>(flows_.hash(lasting) % kSharedFlowsPerClass);
+  const std::optional<FlowKey> bucket = classes_[index]->queue.shared_bucket(key);
+  if (!bucket) return {hashed, hashed};
+  FlowKey addressed = hashed;
+  addressed.source_port = 0;
+  addressed.family = bucket->family;
+  addressed.source = addressed.destination = bucket->source;
+  return {addressed, hashed};
 }
 
 /// The socket of a flow may become known late (a SYN-ACK has none) or change (its port is used again).
@@ -177,6 +218,7 @@ void Shaper::State::set_mtu(LinkIndex link, std::uint32_t mtu) {
 }
 
 void Shaper::State::pass_all(Instant now, Verdicts& out) {
+  begin(now);
   const auto before = static_cast<std::ptrdiff_t>(out.size());
   for (const auto& scheduled : classes_) {
     for (Flow* flow : scheduled->queue.waiting()) scheduled->queue.pass(*flow, now, out);
@@ -185,111 +227,6 @@ void Shaper::State::pass_all(Instant now, Verdicts& out) {
   // Longest held first; a stable sort keeps the order inside a flow.
   std::stable_sort(out.begin() + before, out.end(),
                    [](const Verdict& a, const Verdict& b) { return a.delay > b.delay; });
-}
-
-// --- Change of policy ------------------------------------------------------------------------------------------------
-
-/// Who follows whom when the policy changes.
-struct Shaper::State::Succession {
-  std::vector<std::optional<LinkIndex>> link;     // by old index
-  std::vector<std::optional<ClassIndex>> class_;  // by old index
-};
-
-void Shaper::State::swap(const Policy& policy, Instant now, Verdicts& out) {
-  begin(now);
-  on_departed(now);
-  const Policy old_policy = std::exchange(policy_, policy);
-  const Classes old_classes = std::move(classes_);
-  const std::vector<LinkState> old_links = std::exchange(links_, {});
-  wake_order_ = {};
-  classifier_ = Classifier(policy);
-
-  Succession succession{std::vector<std::optional<LinkIndex>>(old_links.size()),
-                        std::vector<std::optional<ClassIndex>>(old_classes.size())};
-  for (const LinkPolicy& link : policy.links) {
-    links_.push_back({framing_of(link, kUsualMtu), 0});
-    for (std::size_t old = 0; old < old_links.size(); ++old) {
-      if (old_policy.links[old].name != link.name) continue;
-      succession.link[old] = static_cast<LinkIndex>(links_.size() - 1);
-      links_.back() = {framing_of(link, old_links[old].framing.mtu), old_links[old].detoured_packets};
-    }
-  }
-  classes_ = make_classes(policy, now, now);
-  for (std::size_t old = 0; old < old_classes.size(); ++old) {
-    const auto heir = std::find_if(policy.classes.begin(), policy.classes.end(), [&](const ClassPolicy& cls) {
-      return succession.link[old_policy.classes[old].link] == cls.link && cls.name == old_policy.classes[old].name;
-    });
-    if (heir == policy.classes.end()) continue;
-    succession.class_[old] = static_cast<ClassIndex>(heir - policy.classes.begin());
-    classes_[*succession.class_[old]]->queue.inherit(old_classes[old]->queue, now);
-  }
-
-  std::vector<Flow*> waiting;
-  for (const auto& scheduled : old_classes) {
-    const std::vector<Flow*> flows = scheduled->queue.waiting();
-    waiting.insert(waiting.end(), flows.begin(), flows.end());
-  }
-  // Those that wait keep their order; whoever waits for nothing comes after them.
-  std::vector<Flow*> idle = flows_.all();
-  std::erase_if(idle, [](const Flow* flow) { return !flow->idle(); });
-  for (const auto& flows : {waiting, idle}) {
-    for (Flow* flow : flows) move_flow(*flow, succession, now, out);
-  }
-  for (const auto& scheduled : classes_) {
-    scheduled->queue.forget_unused_buckets();
-    scheduled->queue.release(now, out);
-    schedule(*scheduled);
-  }
-  flows_.set_max_flows(policy.max_flows);
-}
-
-/// Takes a flow, of which the old class will not be asked any more, to the class that it has now.
-void Shaper::State::move_flow(Flow& flow, const Succession& succession, Instant now, Verdicts& out) {
-  const ClassIndex old_class = flow.owner->index();
-  const auto link = succession.link[flow.key.link];
-  const auto heir = succession.class_[old_class];
-  flow.owner = nullptr;
-  flow.each = nullptr;
-  flow.state = FlowState::idle;
-  flow.queue_previous = flow.queue_next = nullptr;
-  flow.place_fattest = 0;
-  if (!link || flow.key.protocol == kSharedFlow) return dissolve(flow, heir, now, out);
-
-  Packet packet;
-  packet.link = *link;
-  packet.mark = flow.last_mark;
-  packet.user = flow.user;
-  packet.group = flow.group;
-  packet.headers.source = flow.key.source;
-  packet.headers.destination = flow.key.destination;
-  packet.headers.source_port = flow.key.source_port;
-  packet.headers.destination_port = flow.key.destination_port;
-  packet.headers.family = flow.key.family;
-  packet.headers.protocol = flow.key.protocol;
-  packet.headers.dscp = flow.last_dscp;
-  if (!flows_.rename(flow, key_of(packet))) return dissolve(flow, heir, now, out);
-
-  ClassQueue& queue = classes_[classifier_.classify(packet).class_index]->queue;
-  queue.attach(flow, now);
-  if (flow.idle()) return;
-  if (heir != queue.index()) {
-    if (heir) classes_[*heir]->queue.hand_over(flow);
-    queue.take_over(flow);
-  }
-  queue.adopt(flow, now, out);
-}
-
-/// A flow with no place in the new policy: its packets go unmetered, and it is forgotten.
-void Shaper::State::dissolve(Flow& flow, std::optional<ClassIndex> heir, Instant now, Verdicts& out) {
-  if (heir) classes_[*heir]->queue.count_passed(flow.backlog_packets);
-  while (flow.head != nullptr) {
-    HeldPacket& packet = *flow.head;
-    flow.head = packet.behind;
-    out.push_back({packet.id, Decision::pass, DropReason::policed, packet.frames, heir.value_or(0), packet.wire_bytes,
-                   now - packet.arrival});
-    held_.give_back(packet);
-  }
-  flows_.erase(flow);
 }
 
 // --- Readers ---------------------------------------------------------------------------------------------------------

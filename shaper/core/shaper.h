@@ -66,7 +66,7 @@ class Shaper {
 
   [[nodiscard]] CoreSnapshot snapshot(Instant now) const;
 
-  /// Appends at most `budget` flows to `flows` and moves the cursor; flows that come or go meanwhile may be missed.
+  /// Appends about `budget` flows to `flows` and moves the cursor; flows that come or go meanwhile may be missed.
   void flows(FlowCursor& cursor, std::size_t budget, Instant now, std::vector<FlowSnapshot>& flows) const;
 
  private:

@@ -1,6 +1,8 @@
 // The inside of Shaper: the classes of the policy in force, the flows, and which class acts next.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -14,6 +16,10 @@ namespace shaper {
 
 class Shaper::State {
  public:
+  /// Not a protocol on any wire: marks flows that many packets without a flow of their own share.
+  static constexpr std::uint8_t kSharedFlow = 255;
+  static constexpr std::uint32_t kUsualMtu = 1500;
+
   State(const Policy& policy, StartCredit credit, HashKey key, Instant now);
 
   void on_packet(const Packet& packet, Instant now, Verdicts& out);
@@ -52,17 +58,25 @@ class Shaper::State {
   [[nodiscard]] Classes make_classes(const Policy& policy, std::optional<Instant> empty_since, Instant now);
   void begin(Instant now);
   void schedule(ScheduledClass& scheduled);
-
   [[nodiscard]] FlowKey key_of(const Packet& packet) const;
   Flow& flow_of(const Packet& packet, Instant now);
-  Flow& shared_flow(const FlowKey& key);
   void follow_owner(Flow& flow, const Packet& packet, Instant now);
   [[nodiscard]] bool takes_detour(Flow& flow, const Packet& packet) const;
 
-  // Change of policy.
-  struct Succession;
-  void move_flow(Flow& flow, const Succession& succession, Instant now, Verdicts& out);
-  void dissolve(Flow& flow, std::optional<ClassIndex> heir, Instant now, Verdicts& out);
+  [[nodiscard]] bool busy(const Flow& flow) const { return !flow.idle() || flow.on_detour(epoch_); }
+  void drop_from_fattest_class(Instant now, Verdicts& out);
+  [[nodiscard]] std::array<FlowKey, 2> shared_keys(const FlowKey& key, ClassIndex index) const;
+
+  // Change of policy (shaper_swap.cpp).
+  struct Move;
+  [[nodiscard]] std::vector<Move> unlink_flows(const Classes& classes);
+  [[nodiscard]] Packet packet_like(const Flow& flow, LinkIndex link) const;
+  [[nodiscard]] ClassIndex class_after(const Move& move) const;
+  [[nodiscard]] FlowKey key_after(const Move& move) const;
+  void rename_flows(std::vector<Move>& moves);
+  void merge(Move& move, Move& into);
+  void settle_flow(const Move& move, Instant now, Verdicts& out);
+  void dissolve(const Move& move, Instant now, Verdicts& out);
 
   Policy policy_;
   Classifier classifier_;
@@ -75,6 +89,7 @@ class Shaper::State {
   std::vector<ScheduledClass*> spent_;  // let packets go that may not have left yet
   std::uint32_t epoch_ = 1;             // counts the times at which no detour was on its way
   std::size_t shared_flows_ = 0;        // made so far: while there are none, nobody looks for them
+  std::vector<FlowKey> lingering_;      // shared flows that the latest change of policy found busy, in whatever class
   Instant latest_;
 };
 

@@ -37,6 +37,7 @@ class TokenBucket {
 
   /// Brings the credit up to `now`. Returns the nanobits that did not fit.
   std::uint64_t accrue(const BucketSpec& spec, Instant now) {
+    if (now <= last_) return 0;
     const auto elapsed = static_cast<std::uint64_t>((now - last_).count());
     last_ = now;
     const std::uint64_t room = nanobits(spec.depth()) - std::min(credit_, nanobits(spec.depth()));
