@@ -136,7 +136,8 @@ void check_names(std::span<const ReadClass> classes, const TableReader& reader, 
 
 /// Gives each link without a default class one that only counts.
 void add_default_classes(const std::vector<ReadClass>& classes, Policy& policy, Diagnostics& diagnostics) {
-  for (LinkIndex link = 0; link < policy.links.size(); ++link) {
+  const auto links = static_cast<LinkIndex>(policy.links.size());
+  for (LinkIndex link = 0; link < links; ++link) {
     const auto on_link = [&](const ReadClass& each) { return each.policy.link == link; };
     if (std::any_of(classes.begin(), classes.end(),
                     [&](const ReadClass& each) { return on_link(each) && each.policy.is_default; })) {

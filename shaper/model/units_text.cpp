@@ -131,7 +131,7 @@ tl::expected<std::uint64_t, std::string> size_multiplier(std::string_view text, 
   const std::string rest = small.substr(prefix.small.size());
   const bool known = prefix.small.find('t') == std::string_view::npos;
   if (known && quantity.unit == prefix.bytes) return prefix.multiplier;
-  if (!known || (rest != "" && rest != "b")) return Failure(unknown_unit(text, "B kB KiB MB MiB GB GiB"));
+  if (!known || (!rest.empty() && rest != "b")) return Failure(unknown_unit(text, "B kB KiB MB MiB GB GiB"));
   if (prefix.small.empty()) {
     return Failure(quoted(text) + (rest.empty() ? " has no unit" : " is ambiguous") + ": write " +
                    reading(quantity, "B", 1, "bytes") + " or " + reading(quantity, "kB", 1000, "bytes"));
