@@ -76,8 +76,8 @@ struct Skipped {
   std::uint64_t lines = 0;
 };
 
-using Body = std::variant<PolicyText, Name, Mtu, Start, Arrival, Release, QueuesDry, Departed, Swap, MtuChange, Lost, PassAll,
-                          Outcome, Skipped>;
+using Body = std::variant<PolicyText, Name, Mtu, Start, Arrival, Release, QueuesDry, Departed, Swap, MtuChange, Lost,
+                          PassAll, Outcome, Skipped>;
 
 }  // namespace event
 

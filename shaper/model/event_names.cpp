@@ -31,7 +31,7 @@ NameLookup recording_lookup(NameLookup names, std::vector<event::Name>& recorded
           recording(std::move(names.group), Kind::group, recorded)};
 }
 
-NameLookup recorded_lookup(std::vector<event::Name> recorded) {
+NameLookup recorded_lookup(const std::vector<event::Name>& recorded) {
   return {[recorded](const std::string& name) { return find(recorded, Kind::user, name); },
           [recorded](const std::string& name) { return find(recorded, Kind::group, name); }};
 }

@@ -13,6 +13,6 @@ namespace shaper {
 [[nodiscard]] NameLookup recording_lookup(NameLookup names, std::vector<event::Name>& recorded);
 
 /// Knows exactly what was recorded; the last record of a name counts.
-[[nodiscard]] NameLookup recorded_lookup(std::vector<event::Name> recorded);
+[[nodiscard]] NameLookup recorded_lookup(const std::vector<event::Name>& recorded);
 
 }  // namespace shaper

@@ -63,7 +63,7 @@ std::optional<std::string> unquote_line(std::string_view quoted) {
 }
 
 std::string format_end_point(const EndPoint& end_point) {
-  const std::string address = format_address(end_point.family, end_point.address);
+  std::string address = format_address(end_point.family, end_point.address);
   if (!end_point.port) return address;
   return fmt::format(fmt::runtime(end_point.family == Family::ipv6 ? "[{}]:{}" : "{}:{}"), address, *end_point.port);
 }
