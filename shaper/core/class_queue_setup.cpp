@@ -16,16 +16,6 @@ constexpr DataRate kSplitAgainstBelow{600'000'000};
 /// A round's share for flows whose super-packets stay whole: one of them.
 constexpr std::uint64_t kSuperPacket = 65'536;
 
-Address masked(const Address& address, unsigned bits) {
-  Address kept{};
-  for (std::size_t i = 0; i < kept.size() && bits > 0; ++i) {
-    const unsigned now = std::min(bits, 8U);
-    kept[i] = static_cast<std::uint8_t>(address[i] & (0xff << (8 - now)));
-    bits -= now;
-  }
-  return kept;
-}
-
 }  // namespace
 
 ClassQueue::ClassQueue(const ClassPolicy& policy, ClassIndex index, Direction direction, const Framing& framing,
@@ -57,8 +47,8 @@ void ClassQueue::configure(const Framing& framing) {
   splits_ = *smallest < kSplitBelow;
   if (!splits_) quantum_ = std::max<std::int64_t>(quantum_, kSuperPacket);
   max_delay_ = policy_.max_delay.value_or(default_max_delay(*smallest, frame));
-  if (total_) most_backlog_ = policy_.backlog.value_or(bytes_in(total_->rate, max_delay_));
-  if (policy_.backlog) most_backlog_ = policy_.backlog;
+  most_backlog_ = policy_.backlog;
+  if (!most_backlog_ && total_) most_backlog_ = bytes_in(total_->rate, max_delay_);
   if (each_) most_each_backlog_ = bytes_in(each_->rate, max_delay_);
 }
 

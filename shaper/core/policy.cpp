@@ -4,6 +4,16 @@
 
 namespace shaper {
 
+Address masked(const Address& address, unsigned bits) {
+  Address kept{};
+  for (std::size_t i = 0; i < kept.size() && bits > 0; ++i) {
+    const unsigned now = std::min(bits, 8U);
+    kept[i] = static_cast<std::uint8_t>(address[i] & (0xff << (8 - now)));
+    bits -= now;
+  }
+  return kept;
+}
+
 std::optional<DataRate> ClassPolicy::smallest_rate() const {
   const std::optional<DataRate> total = limit();
   if (!each) return total;

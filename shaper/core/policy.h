@@ -1,6 +1,6 @@
 // A policy as the core obeys it: links, the classes on them, and what a packet must look like to belong to a class.
 //
-// This is configuration only: plain values, no state, no rule. shaper/config.cpp makes it from TOML text and has
+// This is configuration only: plain values, no state, no rule. shaper/model/config.cpp makes it from TOML text and has
 // checked it; the core trusts it (names are unique, indices are in range, each link has exactly one default class).
 #pragma once
 
@@ -14,6 +14,9 @@
 #include "shaper/core/units.h"
 
 namespace shaper {
+
+/// The address with only its first `bits` bits kept.
+[[nodiscard]] Address masked(const Address& address, unsigned bits);
 
 /// An address with its leading bits that count.
 struct Prefix {

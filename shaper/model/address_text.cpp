@@ -74,13 +74,7 @@ std::optional<Prefix> parse_prefix(std::string_view text) {
 }
 
 Prefix masked(const Prefix& prefix) {
-  Prefix result = prefix;
-  for (std::size_t byte = 0; byte < result.address.size(); ++byte) {
-    const std::size_t first_bit = byte * 8;
-    const std::size_t kept = prefix.bits > first_bit ? std::min<std::size_t>(prefix.bits - first_bit, 8) : 0;
-    result.address[byte] = static_cast<std::uint8_t>(result.address[byte] & (0xff00U >> kept));
-  }
-  return result;
+  return {prefix.family, masked(prefix.address, prefix.bits), prefix.bits};
 }
 
 bool contains(const Prefix& outer, const Prefix& inner) {
