@@ -1,6 +1,7 @@
 // shaperd: makes the objects and wires them.
 #include <fmt/format.h>
 #include <sys/signalfd.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -44,6 +45,7 @@ shaper::Fd ending_signals() {
 }
 
 int serve(const Options& options, const shaper::RuntimeFolder& folder, shaper::Readiness& readiness) {
+  ::openlog("shaperd", LOG_PID | (options.foreground ? LOG_PERROR : 0), LOG_DAEMON);
   shaper::EventLoop loop;
   shaper::Service service(loop, folder.control_socket(), options.credit);
   const shaper::Fd signals = ending_signals();

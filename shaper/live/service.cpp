@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/random.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "shaper/live/clock.h"
@@ -51,8 +52,16 @@ Service::Answer Service::answer(const Request& request, const Peer& peer) {
   const auto& verb = request.verb;
   if (verb == "ping") return Response{ResponseStatus::ok, kVersion};
   if (!may_change && (verb == "load" || verb == "down")) return refused("only root may change what is shaped");
-  if (verb == "load") return load(request.body);
+  if (verb == "load") {
+    Response response = load(request.body);
+    // Who changed what is shaped: the file's name is the client's word, so it is escaped.
+    const std::string file = json_string(std::string_view(request.body).substr(0, request.body.find('\n')));
+    ::syslog(LOG_NOTICE, "uid %u: load %s: %s", peer.user, file.c_str(),
+             response.status == ResponseStatus::ok ? "in force" : "refused");
+    return response;
+  }
   if (verb == "down") {
+    ::syslog(LOG_NOTICE, "uid %u: down", peer.user);
     shut_down();
     return Response{};
   }
@@ -66,14 +75,14 @@ Service::Answer Service::answer(const Request& request, const Peer& peer) {
 
 // --- A policy comes into force ---------------------------------------------------------------------------------------
 
-Service::Answer Service::load(const std::string& body) {
+Response Service::load(const std::string& body) {
   const std::size_t line_end = body.find('\n');
   if (line_end == std::string::npos) return refused("a request to load names the file in its first line");
   Loaded loaded;
   loaded.text = body.substr(line_end + 1);
   const auto parsed =
       parse_policy(loaded.text, body.substr(0, line_end), recording_lookup(system_names(), loaded.names));
-  if (!parsed) return Response{ResponseStatus::policy, parsed.error().text()};
+  if (!parsed) return {ResponseStatus::policy, parsed.error().text()};
   loaded.policy = parsed->policy;
   loaded.warnings = parsed->warnings;
 
@@ -94,7 +103,7 @@ Service::Answer Service::load(const std::string& body) {
     answer += fmt::format("queues {} {} {}\n", loaded_->policy.links[pair.link].name, pair.fast, pair.split);
   }
   for (const std::string& warning : loaded_->warnings) answer += fmt::format("warning {}\n", warning);
-  return Response{ResponseStatus::ok, answer};
+  return {ResponseStatus::ok, answer};
 }
 
 /// A pair for each link: its own if it has one. On an error nothing new stays bound to a link.

@@ -39,7 +39,7 @@ class Service {
   };
 
   Answer answer(const Request& request, const Peer& peer);
-  Answer load(const std::string& body);
+  Response load(const std::string& body);
   Answer status();
   Answer flows();
   Answer events();
