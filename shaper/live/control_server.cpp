@@ -90,7 +90,12 @@ void ControlServer::answer_requests(Client& client) {
   while (!client.slices && !client.subscribed) {
     const auto request = client.reader.next();
     if (!request) break;
-    Answer answer = handler_(*request, client.peer);
+    Answer answer;
+    try {
+      answer = handler_(*request, client.peer);
+    } catch (const std::exception& error) {
+      answer = Response{ResponseStatus::refused, error.what()};  // packets go on, whatever one request met
+    }
     if (const auto* response = std::get_if<Response>(&answer)) {
       client.out += encode(*response);
     } else if (auto* slices = std::get_if<Slices>(&answer)) {

@@ -191,10 +191,9 @@ tl::expected<BoundQueue, BindRefusal> NfqueueSocket::bind(std::uint16_t number, 
   return tl::unexpected(BindRefusal{BindRefusal::Reason::taken, owner_of(number)});
 }
 
-void NfqueueSocket::let_through(std::uint16_t number) {
+bool NfqueueSocket::let_through(std::uint16_t number) {
   const std::uint32_t sequence = ++config_sequence_;
-  const int error = ask(ConfigMessage::let_through(number, sequence), sequence);
-  if (error != 0) fail("let packets through queue " + std::to_string(number), error);
+  return ask(ConfigMessage::let_through(number, sequence), sequence) == 0;
 }
 
 void NfqueueSocket::unbind(std::uint16_t number) {

@@ -81,8 +81,8 @@ class NfqueueSocket {
                                                            std::uint32_t length = kQueueLength);
 
   /// From now on the kernel accepts what comes for the queue; what it holds still waits for verdicts. The way to end
-  /// without losing a packet while rules lead here.
-  void let_through(std::uint16_t number);
+  /// without losing a packet while rules lead here. False: the kernel refused.
+  [[nodiscard]] bool let_through(std::uint16_t number);
 
   /// Gives the queue back; the kernel drops what it still holds.
   void unbind(std::uint16_t number);
