@@ -242,19 +242,26 @@ CoreSnapshot Shaper::State::snapshot(Instant now) const {
   return snapshot;
 }
 
+/// What all packets of the flow have in their headers, and the DSCP of the latest one.
+Headers Shaper::State::headers_of(const Flow& flow) {
+  Headers headers;
+  headers.source = flow.key.source;
+  headers.destination = flow.key.destination;
+  headers.source_port = flow.key.source_port;
+  headers.destination_port = flow.key.destination_port;
+  headers.family = flow.key.family;
+  headers.protocol = flow.key.protocol;
+  headers.dscp = flow.last_dscp;
+  return headers;
+}
+
 void Shaper::State::flows(FlowCursor& cursor, std::size_t budget, Instant now, std::vector<FlowSnapshot>& flows) const {
   const auto position = flows_.visit(cursor.position, budget, [&](const Flow& flow) {
     if (flow.idle() && now - flow.last_seen > FlowTable::kMemory) return;
     FlowSnapshot& snapshot = flows.emplace_back();
     snapshot.class_index = flow.owner->index();
     snapshot.link = flow.key.link;
-    snapshot.headers.source = flow.key.source;
-    snapshot.headers.destination = flow.key.destination;
-    snapshot.headers.source_port = flow.key.source_port;
-    snapshot.headers.destination_port = flow.key.destination_port;
-    snapshot.headers.family = flow.key.family;
-    snapshot.headers.protocol = flow.key.protocol;
-    snapshot.headers.dscp = flow.last_dscp;
+    snapshot.headers = headers_of(flow);
     snapshot.user = flow.user;
     snapshot.traffic = flow.traffic;
     snapshot.rate = flow.meter.rate(now);

@@ -59,6 +59,7 @@ class Shaper::State {
   void begin(Instant now);
   void schedule(ScheduledClass& scheduled);
   [[nodiscard]] FlowKey key_of(const Packet& packet) const;
+  [[nodiscard]] static Headers headers_of(const Flow& flow);
   Flow& flow_of(const Packet& packet, Instant now);
   void follow_owner(Flow& flow, const Packet& packet, Instant now);
   [[nodiscard]] bool takes_detour(Flow& flow, const Packet& packet) const;

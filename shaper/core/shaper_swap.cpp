@@ -103,13 +103,7 @@ Packet Shaper::State::packet_like(const Flow& flow, LinkIndex link) const {
   packet.mark = flow.last_mark;
   packet.user = flow.user;
   packet.group = flow.group;
-  packet.headers.source = flow.key.source;
-  packet.headers.destination = flow.key.destination;
-  packet.headers.source_port = flow.key.source_port;
-  packet.headers.destination_port = flow.key.destination_port;
-  packet.headers.family = flow.key.family;
-  packet.headers.protocol = flow.key.protocol;
-  packet.headers.dscp = flow.last_dscp;
+  packet.headers = headers_of(flow);
   return packet;
 }
 
