@@ -1,217 +1,239 @@
-// Who may depart, and who is next: meters and round robin. The rest of the class is in class_queue_setup.cpp and
-// class_queue_packets.cpp.
+// The frame around the queue: what the policy asks for, flows that come and go, a change of policy, a look from
+// outside.
 #include "shaper/core/class_queue.h"
 
 #include <algorithm>
-#include <utility>
+#include <cassert>
 
 namespace shaper {
+namespace {
 
-// --- Meters ----------------------------------------------------------------------------------------------------------
+/// 64 KiB take longer than about 1 ms below this rate. A class that splits goes on splitting up to the second one.
+constexpr DataRate kSplitBelow{500'000'000};
+constexpr DataRate kSplitAgainstBelow{600'000'000};
 
-void ClassQueue::admit(ByteCount length) {
-  if (total_) total_->admit(length);
-  if (each_) each_->admit(length);
-}
+/// A round's share for flows whose super-packets stay whole: one of them.
+constexpr std::uint64_t kSuperPacket = 65'536;
 
-void ClassQueue::accrue_total(Instant now) {
-  if (!total_) return;
-  const std::uint64_t lost = total_bucket_.accrue(*total_, now);
-  if (blocked_until_) late_nanobits_ += lost;
-}
+}  // namespace
 
-void ClassQueue::accrue(EachBucket& each, Instant now) {
-  if (!each_) return;
-  const std::uint64_t lost = each.bucket.accrue(*each_, now);
-  if (each.awake == 0 && each.first_sleeper() != nullptr) late_nanobits_ += lost;
-}
-
-bool ClassQueue::each_covers(const EachBucket& each, ByteCount length) const {
-  return !each_ || each.bucket.covers(length);
-}
-
-void ClassQueue::charge(EachBucket& each, ByteCount length) {
-  if (total_) total_bucket_.charge(length);
-  spent_ += length;
-  if (!each_) return;
-  each.bucket.charge(length);
-  if (each.spent == ByteCount{}) spent_each_.push_back(&each);
-  each.spent += length;
-}
-
-void ClassQueue::departed(Instant at) {
-  if (total_) {
-    const std::uint64_t lost = total_bucket_.departed(*total_, spent_, at);
-    if (blocked_until_) late_nanobits_ += lost;
-  }
-  for (EachBucket* each : spent_each_) each->bucket.departed(*each_, std::exchange(each->spent, {}), at);
-  spent_each_.clear();
-  spent_ = {};
-}
-
-// --- Packets come and go ---------------------------------------------------------------------------------------------
-
-void ClassQueue::arrive(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out) {
-  const HeldPacket arrived{packet.id, size.frames, packet.ip_bytes, size.bytes, now, nullptr};
-  in_packets_ += size.frames;
-  if (!total_ && !each_) return leave(flow, arrived, Decision::accept, now, out);
-
-  EachBucket& each = *flow.each;
-  admit(size.bytes);
-  accrue_total(now);
-  accrue(each, now);
-  const bool covered = total_covers(size.bytes) && each_covers(each, size.bytes);
-  if (policy_.over == Over::drop && !covered) return drop(flow, arrived, DropReason::policed, out);
-  if (policy_.over == Over::drop || (covered && nothing_in_turn() && flow.idle() && each.first_sleeper() == nullptr)) {
-    charge(each, size.bytes);
-    return leave(flow, arrived, Decision::accept, now, out);
-  }
-
-  hold(flow, arrived);
-  if (flow.state == FlowState::idle) activate(flow);
-  keep_bounds(each, now, out);
-  release(now, out);
-}
-
-void ClassQueue::release(Instant now, Verdicts& out) {
-  accrue_total(now);
-  blocked_until_.reset();
-  while (!asleep_.empty() && asleep_.top().wake <= now) {
-    EachBucket& each = asleep_.top();
-    accrue(each, now);
-    settle(each);
-  }
-  while (Flow* flow = next_in_turn()) {
-    EachBucket& each = *flow->each;
-    const HeldPacket& head = *flow->head;
-    const Instant deadline = head.arrival + max_delay_;
-    accrue(each, now);
-    const bool each_is_ready = each_covers(each, head.wire_bytes);
-    const Instant each_ready = each_is_ready ? now : each.bucket.covered_at(*each_, head.wire_bytes);
-    const Instant total_ready = total_ ? total_bucket_.covered_at(*total_, head.wire_bytes) : now;
-    if (std::max({now, each_ready, total_ready}) > deadline) {
-      drop_head(*flow, DropReason::max_delay, now, out);
-    } else if (!each_is_ready) {
-      sleep(*flow);
-    } else if (total_ready > now) {
-      blocked_until_ = total_ready;
-      return;
-    } else {
-      charge(each, head.wire_bytes);
-      const HeldPacket departing = take_head(*flow);
-      flow->deficit -= static_cast<std::int64_t>(departing.wire_bytes.value);
-      retire(*flow);
-      settle(each);
-      leave(*flow, departing, Decision::accept, now, out);
+ClassQueue::ClassQueue(const Policy& policy, ClassIndex index, const Framing& framing, std::span<Limit* const> limits,
+                       Schedule& schedule, HashKey key, std::optional<Instant> empty_since, Instant now)
+    : policy_(policy.classes[index]),
+      index_(index),
+      direction_(policy.links[policy_.link].direction),
+      smallest_(policy.smallest_rate(policy_)),
+      schedule_(schedule),
+      empty_since_(empty_since),
+      hosts_(0, FlowKeyHash{key}) {
+  const ByteCount frame = framing.full_frame();
+  const auto spec = [&](DataRate rate, const Burst& burst) {
+    return BucketSpec{rate, frame, burst_bytes(burst, rate)};
+  };
+  if (policy_.over != Over::count) {
+    if (const auto limit = policy_.limit()) {
+      ceil_spec_ = spec(*limit, policy_.burst);
+      const TokenBucket start = empty_since ? TokenBucket::empty(*empty_since) : TokenBucket::full(*ceil_spec_, now);
+      ceil_.emplace(*ceil_spec_, start, late_nanobits_);
+    }
+    if (policy_.each) {
+      each_.emplace(*policy_.each, spec(policy_.each->rate, policy_.each->burst), key, empty_since);
+      keyed_.push_back(&*each_);
     }
   }
-}
-
-std::optional<Instant> ClassQueue::next_departure() const {
-  if (asleep_.empty()) return blocked_until_;
-  const Instant wake = asleep_.top().wake;
-  return blocked_until_ ? std::min(*blocked_until_, wake) : wake;
-}
-
-// --- Round robin -----------------------------------------------------------------------------------------------------
-
-Flow* ClassQueue::next_in_turn() {
-  if (!fresh_.empty()) return fresh_.front();
-  while (!old_.empty()) {
-    Flow& flow = *old_.front();
-    if (flow.deficit > 0) return &flow;
-    if (flow.round == round_) ++round_;
-    flow.round = round_;
-    flow.deficit += quantum_;
-    flow.resumes = false;
-    if (flow.deficit > 0) return &flow;
-    old_.remove(flow);
-    old_.push_back(flow);
+  const auto bound = [&](std::optional<DataRate> rate) {
+    if (rate && (!total_ || *rate < *total_)) total_ = rate;
+  };
+  bound(policy.links[policy_.link].rate);
+  if (ceil_) bound(ceil_spec_->rate);
+  for (Limit* limit : limits) {
+    if (limit->keyed) keyed_.push_back(&*limit->keyed);
+    if (!limit->meter) continue;
+    limits_.push_back(&*limit->meter);
+    bound(limit->policy.rate);
   }
-  return nullptr;
+  configure(framing);
 }
 
-void ClassQueue::activate(Flow& flow) {
-  const std::uint32_t rounds = round_ - flow.round;
-  flow.round = round_;
-  if (backlog_packets_ == flow.backlog_packets) {
-    flow.deficit = quantum_;  // nobody else waits: nothing is owed
-  } else if (rounds > 0) {
-    flow.deficit = std::min(flow.deficit + rounds * quantum_, quantum_);
+/// What follows from the rates and from the length of a frame.
+void ClassQueue::configure(const Framing& framing) {
+  frame_ = framing.full_frame();
+  quantum_ = static_cast<std::int64_t>(frame_.value);
+  if (!smallest_) return;
+  splits_ = *smallest_ < (splits_ ? kSplitAgainstBelow : kSplitBelow);
+  if (!splits_) quantum_ = std::max<std::int64_t>(quantum_, kSuperPacket);
+  codel_ = CodelParameters::scaled(time_for(*smallest_, frame_));
+  max_delay_ = policy_.max_delay.value_or(default_max_delay(*smallest_, frame_));
+  most_backlog_ = policy_.backlog;
+  if (!most_backlog_ && total_) most_backlog_ = bytes_in(*total_, max_delay_);
+  if (each_) most_each_backlog_ = bytes_in(each_->spec().rate, max_delay_);
+}
+
+void ClassQueue::set_framing(const Framing& framing, Instant now) {
+  configure(framing);
+  if (ceil_) {
+    const BucketSpec before = *ceil_spec_;
+    ceil_spec_->admit(frame_);
+    ceil_->follow(before, now);
   }
-  flow.resumes = false;
-  enlist(flow, flow.deficit > 0 ? FlowState::fresh : FlowState::old);
-  ++flow.each->awake;
-}
-
-/// After a packet left an awake flow: it is empty, or its quantum is used, or it goes on.
-void ClassQueue::retire(Flow& flow) {
-  if (flow.idle()) {
-    delist(flow);
-    --flow.each->awake;
-  } else if (flow.deficit <= 0) {
-    delist(flow);
-    flow.resumes = false;
-    enlist(flow, FlowState::old);
+  if (each_) {
+    BucketSpec spec = each_->spec();
+    spec.admit(frame_);
+    each_->change(spec, now);
   }
 }
 
-void ClassQueue::enlist(Flow& flow, FlowState state) {
-  (state == FlowState::fresh ? fresh_ : old_).push_back(flow);
-  flow.state = state;
-}
+// --- Flows come and go -----------------------------------------------------------------------------------------------
 
-/// Takes the flow out of whatever list it is in.
-void ClassQueue::delist(Flow& flow) {
-  switch (flow.state) {
-    case FlowState::idle:
-      return;
-    case FlowState::fresh:
-      fresh_.remove(flow);
+FlowKey ClassQueue::host_key(const Flow& flow) const {
+  const bool local_is_source = direction_ == Direction::egress;
+  FlowKey key;
+  switch (policy_.fair) {
+    case Fair::flow:
+    case Fair::off:
       break;
-    case FlowState::old:
-      old_.remove(flow);
+    case Fair::host:
+      key.family = flow.key.family;
+      key.source = local_is_source ? flow.key.source : flow.key.destination;
       break;
-    case FlowState::asleep_fresh:
-      flow.each->fresh.remove(flow);
+    case Fair::source:
+      key.family = flow.key.family;
+      key.source = flow.key.source;
       break;
-    case FlowState::asleep_old:
-      flow.each->old.remove(flow);
+    case Fair::destination:
+      key.family = flow.key.family;
+      key.source = flow.key.destination;
+      break;
+    case Fair::user:
+      key.protocol = flow.user ? 1 : 0;
+      key.mark = flow.user.value_or(0);
       break;
   }
+  return key;
+}
+
+void ClassQueue::join_host(Flow& flow) {
+  const bool apart = may_wait() && policy_.fair != Fair::flow && policy_.fair != Fair::off;
+  const FlowKey key = host_key(flow);
+  flow.host = apart ? &hosts_.try_emplace(key, key).first->second : &whole_;
+  ++flow.host->flows;
+  flow.round = 0;
+  flow.deficit = 0;
+}
+
+void ClassQueue::leave_host(Flow& flow) {
+  Host& host = *flow.host;
+  flow.host = nullptr;
+  if (--host.flows > 0 || &host == &whole_) return;
+  const FlowKey key = host.key;
+  hosts_.erase(key);
+}
+
+void ClassQueue::change_host(Flow& flow) {
+  assert(flow.idle());
+  leave_host(flow);
+  join_host(flow);
+}
+
+void ClassQueue::attach(Flow& flow, Instant now) {
+  flow.owner = this;
   flow.state = FlowState::idle;
-}
-
-void ClassQueue::sleep(Flow& flow) {
-  EachBucket& each = *flow.each;
-  const bool fresh = flow.state == FlowState::fresh;
-  delist(flow);
-  --each.awake;
-  FlowList& sleepers = fresh ? each.fresh : each.old;
-  flow.resumes ? sleepers.push_front(flow) : sleepers.push_back(flow);
-  flow.state = fresh ? FlowState::asleep_fresh : FlowState::asleep_old;
-  settle(each);
-}
-
-void ClassQueue::wake_first(EachBucket& each) {
-  Flow& flow = *each.first_sleeper();
-  const bool fresh = flow.state == FlowState::asleep_fresh;
-  delist(flow);
-  flow.resumes = true;
-  enlist(flow, fresh ? FlowState::fresh : FlowState::old);
-  ++each.awake;
-}
-
-/// Wakes the first sleeper if the bucket covers it; if nobody is awake, the heap will. `each` is accrued up to now.
-void ClassQueue::settle(EachBucket& each) {
-  Flow* sleeper = each.first_sleeper();
-  if (sleeper != nullptr && each_covers(each, sleeper->head->wire_bytes)) {
-    wake_first(each);
-    sleeper = each.first_sleeper();
+  flow.buckets.clear();
+  for (KeyedBuckets* keyed : keyed_) {
+    KeyedBucket& bucket = keyed->at(keyed->key_of(flow.key, direction_), now);
+    ++bucket.flows;
+    flow.buckets.push_back(&bucket);
   }
-  if (sleeper == nullptr || each.awake > 0) return asleep_.remove(each);
-  each.wake = each.bucket.covered_at(*each_, sleeper->head->wire_bytes);
-  asleep_.update(each);
+  join_host(flow);
+  ++flows_;
+}
+
+void ClassQueue::detach(Flow& flow) {
+  assert(flow.state == FlowState::idle);
+  --flows_;
+  leave_host(flow);
+  for (std::size_t i = 0; i < flow.buckets.size(); ++i) {
+    KeyedBucket& bucket = *flow.buckets[i];
+    if (--bucket.flows > 0) continue;
+    if (bucket.meter.has_spent()) std::erase(schedule_.spent, &bucket.meter);
+    keyed_[i]->erase(keyed_[i]->key_of(flow.key, direction_));
+  }
+  flow.buckets.clear();
+  flow.owner = nullptr;
+}
+
+bool ClassQueue::may_forget(const Flow& flow, Instant now) const {
+  return std::all_of(flow.buckets.begin(), flow.buckets.end(),
+                     [&](const KeyedBucket* bucket) { return bucket->flows > 1 || bucket->meter.may_forget(now); });
+}
+
+std::optional<FlowKey> ClassQueue::shared_bucket(const FlowKey& flow) const {
+  if (!each_ || each_->by().by == EachBy::flow) return std::nullopt;
+  const FlowKey key = each_->key_of(flow, direction_);
+  if (!each_->contains(key)) return std::nullopt;
+  return key;
+}
+
+// --- Change of policy ------------------------------------------------------------------------------------------------
+
+void ClassQueue::inherit(ClassQueue& before, Instant now) {
+  traffic_ = before.traffic_;
+  in_packets_ = before.in_packets_;
+  lost_packets_ = before.lost_packets_;
+  passed_packets_ = before.passed_packets_;
+  late_nanobits_ = before.late_nanobits_;
+  meter_ = before.meter_;
+  delays_ = before.delays_;
+  if (before.splits_ && smallest_) splits_ = *smallest_ < kSplitAgainstBelow;
+  if (ceil_ && before.ceil_) {
+    ceil_spec_->frame = std::max(ceil_spec_->frame, before.ceil_spec_->frame);
+    ceil_.emplace(Meter(*ceil_spec_, late_nanobits_, std::move(*before.ceil_), now));
+  }
+  if (each_ && before.each_ && each_->by() == before.each_->by()) each_->inherit(*before.each_, now);
+}
+
+void ClassQueue::adopt(Flow& flow, Instant now, Verdicts& out) {
+  backlog_packets_ += flow.backlog_packets;
+  count_backlog(flow, ByteCount{});
+  if (!may_wait()) return pass(flow, now, out);
+  for (const HeldPacket* packet = flow.head; packet != nullptr; packet = packet->behind) {
+    if (ceil_spec_) ceil_spec_->admit(packet->wire_bytes);
+    for (KeyedBuckets* keyed : keyed_) keyed->admit(packet->wire_bytes);
+    for (KeyedBucket* bucket : flow.buckets) bucket->meter.hold(packet->wire_bytes);
+    for (Meter* limit : limits_) limit->hold(packet->wire_bytes);
+  }
+  activate(flow, now, out);
+}
+
+void ClassQueue::forget_unused_buckets() {
+  if (each_) each_->forget_unused();
+}
+
+// --- A look from outside ---------------------------------------------------------------------------------------------
+
+ClassSnapshot ClassQueue::snapshot(Instant now) const {
+  ClassSnapshot snapshot;
+  snapshot.index = index_;
+  snapshot.traffic = traffic_;
+  snapshot.in_packets = in_packets_;
+  snapshot.lost_packets = lost_packets_;
+  snapshot.passed_packets = passed_packets_;
+  snapshot.backlog_packets = backlog_packets_;
+  snapshot.backlog_bytes = backlog_;
+  snapshot.rate = meter_.rate(now);
+  Uint128 late = late_nanobits_;
+  if (ceil_) {
+    snapshot.depth = ceil_spec_->depth();
+    snapshot.credit = ceil_->credit_at(now);
+    TokenBucket bucket = ceil_->bucket();
+    bucket.accrue(*ceil_spec_, now);
+    snapshot.wait = std::max(Nanos{0}, bucket.covered_at(*ceil_spec_, backlog_ + frame_) - now);
+  }
+  if (each_) late += each_->late_nanobits;
+  snapshot.late_bytes = {static_cast<std::uint64_t>(late / kNanobitsPerByte)};
+  snapshot.flows = flows_;
+  snapshot.delay = delays_.summary(traffic_.sent_packets);
+  return snapshot;
 }
 
 }  // namespace shaper

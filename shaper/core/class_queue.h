@@ -1,25 +1,26 @@
-// The queue of one class: who may depart, and who is next.
+// The queue of one class: its flows, the packets they hold, and which flow sends next. When the class itself may send
+// is the scheduler's business.
 //
-// Every packet obeys two buckets: the class's (all its flows together) and its flow's `each` bucket; both must cover
-// it, and both are charged when it departs, never before. What does not conform waits in its flow's queue. The flow
-// that sends is chosen at the moment of departure, so a small packet may use what was being saved for a large one.
+// Order: deficit round robin among hosts, and among the flows of a host, fresh flows first (RFC 8290), with one change.
+// There an emptied new flow moves to the old list, which makes a sparse flow wait a whole round when its gaps are
+// shorter than a round. Here rounds are counted: a flow gets one quantum in a round of its host, and it is fresh until
+// that is used. So a sparse flow never waits for bulk, and no flow gets more than its share. A round ends when whoever
+// stands at the head of the old list already had a quantum in it. Fresh flows run their host into debt, by one quantum
+// at most: then they too wait for the host's turn, so many flows do not make a host's share larger.
 //
-// Order: deficit round robin with fresh flows first (RFC 8290), with one change. There an emptied new flow moves to the
-// old list, which makes a sparse flow wait a whole round when its gaps are shorter than a round. Here rounds are
-// counted: a flow gets one quantum a round, and it is fresh until that is used. So a sparse flow never waits for bulk,
-// and no flow gets more than its share. A round ends when the flow at the head of the old list already had its quantum.
-//
-// A flow whose `each` bucket lacks credit leaves the round robin and sleeps at that bucket; the buckets with sleepers
-// stand in a heap by the time at which their first sleeper is covered. One sleeper is woken at a time, and the next
-// when the bucket still covers it: a key with a thousand flows costs no more than one flow.
+// A flow whose bucket of a key (`each`, limits with `by`) lacks credit leaves the round robin and sleeps at that
+// bucket. An awake flow has what its head needs reserved in all such buckets, so it finds credit there when its turn
+// comes, and a bucket wakes exactly the flows that it can serve: a key with a thousand flows costs no more than one
+// flow.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "shaper/core/flow.h"
-#include "shaper/core/held_packets.h"
+#include "shaper/core/limit.h"
 #include "shaper/core/policy.h"
 #include "shaper/core/snapshot.h"
 
@@ -27,33 +28,53 @@ namespace shaper {
 
 class ClassQueue {
  public:
-  /// Buckets are full at first use, or have earned credit only since `empty_since`.
-  ClassQueue(const ClassPolicy& policy, ClassIndex index, Direction direction, const Framing& framing,
-             HeldPackets& held, HashKey key, std::optional<Instant> empty_since, Instant now);
+  /// `limits` are those of the class. Buckets are full at first use, or have earned credit only since `empty_since`.
+  ClassQueue(const Policy& policy, ClassIndex index, const Framing& framing, std::span<Limit* const> limits,
+             Schedule& schedule, HashKey key, std::optional<Instant> empty_since, Instant now);
+  ClassQueue(const ClassQueue&) = delete;
+  ClassQueue& operator=(const ClassQueue&) = delete;
 
+  // Flows come and go.
   void attach(Flow& flow, Instant now);
   void detach(Flow& flow);
   /// Whether nothing is given away when the idle `flow` is forgotten.
   [[nodiscard]] bool may_forget(const Flow& flow, Instant now) const;
+  /// The user of the idle flow has become known: it may belong to another host.
+  void change_host(Flow& flow);
 
-  /// A packet of an attached flow: it departs, waits or is dropped, and others may depart or lose with it.
-  void arrive(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out);
+  // Packets come.
+  /// Counts a packet of an attached flow in. False: it is policed, and `out` has its verdict.
+  [[nodiscard]] bool admit(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out);
+  /// Whether nothing in the class stands in the way of an admitted packet.
+  [[nodiscard]] bool is_open(const Flow& flow, ByteCount length) const;
+  /// The packet departs at once: charges the class's part of the way.
+  void pass_through(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out);
+  /// The packet waits; others of its class may lose with it.
+  void hold(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out);
 
-  /// Everything that may depart by `now` does.
-  void release(Instant now, Verdicts& out);
-  [[nodiscard]] std::optional<Instant> next_departure() const;
+  // Packets leave.
+  /// The flow that sends next, if any is awake. What has waited too long is dropped on the way.
+  [[nodiscard]] Flow* choose(Instant now, Verdicts& out);
+  /// Whether the buckets of a chosen flow cover its head still: one that is too small for all promises may have served
+  /// somebody else. If not, the flow sleeps there.
+  [[nodiscard]] bool keeps_place(Flow& flow, Instant now, Verdicts& out);
+  /// CoDel's word on the head of a chosen flow, which is about to leave.
+  [[nodiscard]] Decision judge(Flow& flow, Instant now);
+  void send_head(Flow& flow, Decision decision, Instant now, Verdicts& out);
+  void drop_head(Flow& flow, DropReason reason, Instant now, Verdicts& out);
+  /// A bucket of a key may cover some of the flows that sleep at it.
+  static void wake_sleepers(KeyedBucket& bucket, Schedule& schedule, bool insists, Instant now, Verdicts& out);
+  [[nodiscard]] Instant deadline(const Flow& flow) const { return flow.head->arrival + max_delay_; }
 
-  /// Whether it let packets go that departed() was not called for.
-  [[nodiscard]] bool has_spent() const { return spent_ != ByteCount{}; }
-  /// What it let go so far has left by `at`.
-  void departed(Instant at);
-
+  /// The bucket of its own ceil, charged with the rest.
+  [[nodiscard]] std::optional<Meter>& ceil() { return ceil_; }
+  /// Whether its packets may ever have to wait.
+  [[nodiscard]] bool may_wait() const { return smallest_.has_value(); }
   /// Whether super-packets are too long for the smallest rate and must be cut.
   [[nodiscard]] bool splits() const { return splits_; }
 
   // A change of policy: first the heir takes over counters and credit, then flows are moved, backlog and all.
-  void inherit(const ClassQueue& before, Instant now);
-  [[nodiscard]] std::vector<Flow*> waiting() const;  ///< flows that hold packets, in the order of service
+  void inherit(ClassQueue& before, Instant now);
   void adopt(Flow& flow, Instant now, Verdicts& out);
   void hand_over(const Flow& flow) { in_packets_ -= flow.backlog_packets; }
   void take_over(const Flow& flow) { in_packets_ += flow.backlog_packets; }
@@ -61,57 +82,61 @@ class ClassQueue {
 
   /// Drops up to `packets`, one after the other from whichever flow holds most then: too many are held altogether.
   void make_room(std::size_t packets, Instant now, Verdicts& out);
-
   /// Lets all held packets of a flow go unmetered.
   void pass(Flow& flow, Instant now, Verdicts& out);
   void count_lost(const Verdict& verdict);
   void set_framing(const Framing& framing, Instant now);
 
   [[nodiscard]] ClassIndex index() const { return index_; }
+  [[nodiscard]] const ClassPolicy& policy() const { return policy_; }
   [[nodiscard]] std::uint64_t backlog_packets() const { return backlog_packets_; }
   /// Where the policy has one bucket for each address: that of a flow, if it exists.
   [[nodiscard]] std::optional<FlowKey> shared_bucket(const FlowKey& flow) const;
   [[nodiscard]] ClassSnapshot snapshot(Instant now) const;
 
+  bool changed = false;  ///< it is among the changed ones of the schedule
+
  private:
-  struct EarlierWake {
-    static bool before(const EachBucket& a, const EachBucket& b) { return a.wake < b.wake; }
-    static std::uint32_t& place(EachBucket& bucket) { return bucket.place_asleep; }
+  using FreshHosts = IntrusiveList<Host, &Host::fresh_previous, &Host::fresh_next>;
+  using OldHosts = IntrusiveList<Host, &Host::old_previous, &Host::old_next>;
+  struct FatterHost {
+    static bool before(const Host& a, const Host& b) { return a.backlog > b.backlog; }
+    static std::uint32_t& place(Host& host) { return host.place_fattest; }
   };
-  struct FatterBucket {
-    static bool before(const EachBucket& a, const EachBucket& b) { return a.backlog > b.backlog; }
-    static std::uint32_t& place(EachBucket& bucket) { return bucket.place_fattest; }
+  struct EarlierHead {
+    static bool before(const Flow& a, const Flow& b);
+    static std::uint32_t& place(Flow& flow) { return flow.place_by_arrival; }
   };
 
   void configure(const Framing& framing);
-  [[nodiscard]] TokenBucket new_bucket(const BucketSpec& spec, Instant now) const;
-  [[nodiscard]] FlowKey each_key(const FlowKey& key) const;
+  [[nodiscard]] FlowKey host_key(const Flow& flow) const;
+  void join_host(Flow& flow);
+  void leave_host(Flow& flow);
+  [[nodiscard]] bool conforms(const Flow& flow, ByteCount length) const;
+  [[nodiscard]] HeldPacket held(const Packet& packet, const WireSize& size, Instant now) const;
 
-  // Meters.
-  void admit(ByteCount length);
-  void accrue_total(Instant now);
-  void accrue(EachBucket& each, Instant now);
-  [[nodiscard]] bool each_covers(const EachBucket& each, ByteCount length) const;
-  [[nodiscard]] bool total_covers(ByteCount length) const { return !total_ || total_bucket_.covers(length); }
-  void charge(EachBucket& each, ByteCount length);
-
-  // Round robin.
-  [[nodiscard]] bool nothing_in_turn() const { return fresh_.empty() && old_.empty(); }
+  // Round robin (class_queue_order.cpp).
+  [[nodiscard]] bool nothing_in_turn() const;
   [[nodiscard]] Flow* next_in_turn();
-  void activate(Flow& flow);
-  void retire(Flow& flow);
-  void sleep(Flow& flow);
-  void wake_first(EachBucket& each);
-  void settle(EachBucket& each);
-  void enlist(Flow& flow, FlowState state);
+  [[nodiscard]] static Flow& next_of(Host& host, std::int64_t quantum);
+  void activate(Flow& flow, Instant now, Verdicts& out);
+  void take_place(Flow& flow, bool resumes, Instant now, Verdicts& out);
+  void enlist(Flow& flow, bool resumes);
   void delist(Flow& flow);
+  void relist(Host& host);
+  [[nodiscard]] KeyedBucket* reserve(Flow& flow, bool resumes, Instant now);
+  void release(Flow& flow);
+  static void sleep(Flow& flow, KeyedBucket& bucket, bool resumes);
+  static void set_alarm(KeyedBucket& bucket, Schedule& schedule);
+  void wake_at_buckets_of(const Flow& flow, Instant now, Verdicts& out);
+  void note_change();
 
-  // Held packets.
-  void hold(Flow& flow, const HeldPacket& packet);
+  // Held packets (class_queue_packets.cpp).
+  void append(Flow& flow, const HeldPacket& packet);
   HeldPacket take_head(Flow& flow);
   void count_backlog(Flow& flow, ByteCount before);
-  void keep_bounds(EachBucket& each, Instant now, Verdicts& out);
-  void drop_head(Flow& flow, DropReason reason, Instant now, Verdicts& out);
+  void keep_bounds(Flow& flow, Instant now, Verdicts& out);
+  void discard_head(Flow& flow, DropReason reason, Verdicts& out);
   void leave(Flow& flow, const HeldPacket& packet, Decision decision, Instant now, Verdicts& out);
   void drop(Flow& flow, const HeldPacket& packet, DropReason reason, Verdicts& out);
 
@@ -119,28 +144,33 @@ class ClassQueue {
   ClassPolicy policy_;
   ClassIndex index_;
   Direction direction_;
-  std::optional<BucketSpec> total_;
-  std::optional<BucketSpec> each_;
+  std::optional<DataRate> smallest_;  // rate on the way of its packets
+  std::optional<DataRate> total_;     // that all of them together cannot exceed
   bool splits_ = false;
   std::int64_t quantum_ = 0;
+  ByteCount frame_;
+  CodelParameters codel_;
   Nanos max_delay_{0};
   std::optional<ByteCount> most_backlog_;       // of the class
   std::optional<ByteCount> most_each_backlog_;  // of one `each` bucket
 
-  // What waits.
-  HeldPackets& held_;
+  // Buckets.
+  Schedule& schedule_;
   std::optional<Instant> empty_since_;
-  TokenBucket total_bucket_;
-  std::unordered_map<FlowKey, EachBucket, FlowKeyHash> each_buckets_;
-  EachBucket whole_;  // of a class without `each`
-  ByteCount spent_;
-  std::vector<EachBucket*> spent_each_;  // those with something spent
-  FlowList fresh_;
-  FlowList old_;
+  std::optional<BucketSpec> ceil_spec_;
+  std::optional<Meter> ceil_;
+  std::optional<KeyedBuckets> each_;
+  std::vector<KeyedBuckets*> keyed_;  // `each_` and those of limits with `by`
+  std::vector<Meter*> limits_;        // without `by`
+
+  // What waits.
+  Host whole_;  // where hosts are not told apart
+  std::unordered_map<FlowKey, Host, FlowKeyHash> hosts_;
+  FreshHosts fresh_hosts_;
+  OldHosts old_hosts_;
+  IndexedHeap<Flow, EarlierHead> by_arrival_;  // awake flows of a class with `fair = "off"`
   std::uint32_t round_ = 1;
-  IndexedHeap<EachBucket, EarlierWake> asleep_;
-  IndexedHeap<EachBucket, FatterBucket> fattest_;
-  std::optional<Instant> blocked_until_;  // the class's bucket covers the next in turn
+  IndexedHeap<Host, FatterHost> fattest_;
   ByteCount backlog_;
   std::uint64_t backlog_packets_ = 0;
 

@@ -1,4 +1,5 @@
-// The packets that a class holds, and the counters of those that left it: departed, dropped, let go or lost.
+// The packets of a class: which are policed, which wait, and the counters of those that left: departed, dropped, let go
+// or lost.
 #include <algorithm>
 #include <memory>
 
@@ -6,13 +7,91 @@
 
 namespace shaper {
 
-void ClassQueue::hold(Flow& flow, const HeldPacket& packet) {
-  HeldPacket& place = held_.take();
+// --- Packets come ----------------------------------------------------------------------------------------------------
+
+bool ClassQueue::admit(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out) {
+  in_packets_ += size.frames;
+  if (!may_wait()) return true;
+  if (ceil_) {
+    ceil_spec_->admit(size.bytes);
+    ceil_->accrue(now);
+  }
+  for (KeyedBuckets* keyed : keyed_) keyed->admit(size.bytes);
+  for (KeyedBucket* bucket : flow.buckets) {
+    bucket->meter.arrived(size.bytes);
+    bucket->meter.accrue(now);
+  }
+  for (Meter* limit : limits_) {
+    limit->arrived(size.bytes);
+    limit->accrue(now);
+  }
+  if (policy_.over != Over::drop || conforms(flow, size.bytes)) return true;
+  drop(flow, held(packet, size, now), DropReason::policed, out);
+  return false;
+}
+
+/// A policer's word: its own buckets must cover what it holds already (for the link's sake) and the packet.
+bool ClassQueue::conforms(const Flow& flow, ByteCount length) const {
+  if (ceil_ && !ceil_->bucket().covers(backlog_ + length)) return false;
+  for (std::size_t i = 0; i < flow.buckets.size(); ++i) {
+    const bool own = each_ && i == 0;
+    const Meter& meter = flow.buckets[i]->meter;
+    if (own ? !meter.bucket().covers(flow.buckets[i]->backlog + length) : !meter.has_free(length)) return false;
+  }
+  return std::all_of(limits_.begin(), limits_.end(), [&](const Meter* limit) { return limit->has_free(length); });
+}
+
+bool ClassQueue::is_open(const Flow& flow, ByteCount length) const {
+  if (!nothing_in_turn() || !flow.idle()) return false;
+  if (ceil_ && !ceil_->covers(length)) return false;
+  return std::all_of(flow.buckets.begin(), flow.buckets.end(), [&](const KeyedBucket* bucket) {
+    return bucket->first_sleeper() == nullptr && bucket->meter.has_free(length);
+  });
+}
+
+HeldPacket ClassQueue::held(const Packet& packet, const WireSize& size, Instant now) const {
+  constexpr std::uint8_t kEct1 = 1;
+  constexpr std::uint8_t kEct0 = 2;
+  const bool can_be_marked = packet.headers.ecn == kEct0 || packet.headers.ecn == kEct1;
+  return {packet.id, size.frames, packet.ip_bytes, size.bytes, now, nullptr, packet.mark, can_be_marked};
+}
+
+void ClassQueue::pass_through(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out) {
+  if (ceil_) schedule_.charge(*ceil_, size.bytes, now);
+  for (std::size_t i = 0; i < flow.buckets.size(); ++i) {
+    schedule_.charge(flow.buckets[i]->meter, size.bytes, now);
+    keyed_[i]->rate.add(size.bytes, now);
+  }
+  leave(flow, held(packet, size, now), Decision::accept, now, out);
+}
+
+void ClassQueue::hold(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out) {
+  // What is overdue makes room for what is not, even while the class has no turn.
+  while (!flow.idle() && now > deadline(flow)) drop_head(flow, DropReason::max_delay, now, out);
+  append(flow, held(packet, size, now));
+  if (flow.state == FlowState::idle) activate(flow, now, out);
+  keep_bounds(flow, now, out);
+}
+
+Decision ClassQueue::judge(Flow& flow, Instant now) {
+  if (!policy_.aqm) return Decision::accept;
+  const HeldPacket& head = *flow.head;
+  const bool alone = flow.backlog <= std::max(frame_, head.wire_bytes);
+  if (!flow.codel.signals(codel_, now - head.arrival, alone, now)) return Decision::accept;
+  return policy_.ecn && head.can_be_marked ? Decision::mark : Decision::drop;
+}
+
+// --- Storage ---------------------------------------------------------------------------------------------------------
+
+void ClassQueue::append(Flow& flow, const HeldPacket& packet) {
+  HeldPacket& place = schedule_.held.take();
   place = packet;
   (flow.head == nullptr ? flow.head : flow.tail->behind) = &place;
   flow.tail = &place;
   flow.backlog_packets += packet.frames;
   backlog_packets_ += packet.frames;
+  for (KeyedBucket* bucket : flow.buckets) bucket->meter.hold(packet.wire_bytes);
+  for (Meter* limit : limits_) limit->hold(packet.wire_bytes);
   const ByteCount before = flow.backlog;
   flow.backlog += packet.wire_bytes;
   count_backlog(flow, before);
@@ -23,9 +102,11 @@ HeldPacket ClassQueue::take_head(Flow& flow) {
   const HeldPacket packet = place;
   flow.head = place.behind;
   if (flow.head == nullptr) flow.tail = nullptr;
-  held_.give_back(place);
+  schedule_.held.give_back(place);
   flow.backlog_packets -= packet.frames;
   backlog_packets_ -= packet.frames;
+  for (KeyedBucket* bucket : flow.buckets) bucket->meter.let_go(packet.wire_bytes);
+  for (Meter* limit : limits_) limit->let_go(packet.wire_bytes);
   const ByteCount before = flow.backlog;
   flow.backlog -= packet.wire_bytes;
   count_backlog(flow, before);
@@ -34,21 +115,32 @@ HeldPacket ClassQueue::take_head(Flow& flow) {
 
 /// The flow's backlog was `before`: the sums and the orders by backlog follow.
 void ClassQueue::count_backlog(Flow& flow, ByteCount before) {
-  EachBucket& each = *flow.each;
-  each.backlog = each.backlog - before + flow.backlog;
-  backlog_ = backlog_ - before + flow.backlog;
+  const auto follow = [&](ByteCount& sum) { sum = sum - before + flow.backlog; };
+  follow(backlog_);
+  Host& host = *flow.host;
+  follow(host.backlog);
+  flow.idle() ? host.fattest.remove(flow) : host.fattest.update(flow);
+  host.backlog == ByteCount{} ? fattest_.remove(host) : fattest_.update(host);
+  if (!each_) return;
+  KeyedBucket& each = *flow.buckets.front();
+  follow(each.backlog);
   flow.idle() ? each.fattest.remove(flow) : each.fattest.update(flow);
-  each.backlog == ByteCount{} ? fattest_.remove(each) : fattest_.update(each);
 }
 
-/// Over a bound the fattest flow loses from its head. The bound allows one packet more than it says, so that a bound
-/// below a packet's size still lets one wait.
-void ClassQueue::keep_bounds(EachBucket& each, Instant now, Verdicts& out) {
-  const auto above = [](ByteCount backlog, const std::optional<ByteCount>& most, const EachBucket& in) {
-    return most && backlog != ByteCount{} && backlog > *most + in.fattest.top().head->wire_bytes;
+/// Over a bound the fattest flow loses from its head; of the class, that of the fattest host. The bound allows one
+/// packet more than it says, so that a bound below a packet's size still lets one wait.
+void ClassQueue::keep_bounds(Flow& flow, Instant now, Verdicts& out) {
+  const auto above = [](ByteCount backlog, const std::optional<ByteCount>& most, const Flow& fattest) {
+    return backlog > *most + fattest.head->wire_bytes;
   };
-  while (above(each.backlog, most_each_backlog_, each)) drop_head(each.fattest.top(), DropReason::backlog, now, out);
-  while (above(backlog_, most_backlog_, fattest_.empty() ? each : fattest_.top())) {
+  if (each_ && most_each_backlog_) {
+    KeyedBucket& each = *flow.buckets.front();
+    while (!each.fattest.empty() && above(each.backlog, most_each_backlog_, each.fattest.top())) {
+      drop_head(each.fattest.top(), DropReason::backlog, now, out);
+    }
+  }
+  if (!most_backlog_) return;
+  while (!fattest_.empty() && above(backlog_, most_backlog_, fattest_.top().fattest.top())) {
     drop_head(fattest_.top().fattest.top(), DropReason::backlog, now, out);
   }
 }
@@ -57,20 +149,12 @@ void ClassQueue::make_room(std::size_t packets, Instant now, Verdicts& out) {
   for (; packets > 0 && !fattest_.empty(); --packets) {
     drop_head(fattest_.top().fattest.top(), DropReason::held, now, out);
   }
-  if (nothing_in_turn()) blocked_until_.reset();
 }
 
-void ClassQueue::drop_head(Flow& flow, DropReason reason, Instant now, Verdicts& out) {
-  EachBucket& each = *flow.each;
-  const HeldPacket packet = take_head(flow);
-  if (flow.idle()) {
-    const bool awake = flow.state == FlowState::fresh || flow.state == FlowState::old;
-    delist(flow);
-    if (awake) --each.awake;
-  }
-  accrue(each, now);
-  settle(each);
-  drop(flow, packet, reason, out);
+// --- Packets leave ---------------------------------------------------------------------------------------------------
+
+void ClassQueue::discard_head(Flow& flow, DropReason reason, Verdicts& out) {
+  drop(flow, take_head(flow), reason, out);
 }
 
 void ClassQueue::drop(Flow& flow, const HeldPacket& packet, DropReason reason, Verdicts& out) {
@@ -78,18 +162,20 @@ void ClassQueue::drop(Flow& flow, const HeldPacket& packet, DropReason reason, V
     traffic->drops[static_cast<std::size_t>(reason)] += packet.frames;
     traffic->dropped_bytes += {packet.ip_bytes};
   }
-  out.push_back({packet.id, Decision::drop, reason, packet.frames, index_, packet.wire_bytes, Nanos{0}});
+  out.push_back({packet.id, Decision::drop, reason, packet.frames, index_, packet.wire_bytes, Nanos{0}, 0});
 }
 
 void ClassQueue::leave(Flow& flow, const HeldPacket& packet, Decision decision, Instant now, Verdicts& out) {
   const Nanos delay = now - packet.arrival;
-  out.push_back({packet.id, decision, DropReason::policed, packet.frames, index_, packet.wire_bytes, delay});
+  out.push_back({packet.id, decision, DropReason::policed, packet.frames, index_, packet.wire_bytes, delay,
+                 decision == Decision::mark ? packet.fwmark : 0});
   if (decision == Decision::pass) {
     passed_packets_ += packet.frames;
     return;
   }
   for (Traffic* traffic : {&flow.traffic, &traffic_}) {
     traffic->sent_packets += packet.frames;
+    if (decision == Decision::mark) traffic->marked_packets += packet.frames;
     traffic->sent_bytes += {packet.ip_bytes};
     traffic->wire_bytes += packet.wire_bytes;
   }
@@ -103,28 +189,26 @@ void ClassQueue::leave(Flow& flow, const HeldPacket& packet, Decision decision, 
 }
 
 void ClassQueue::pass(Flow& flow, Instant now, Verdicts& out) {
-  EachBucket& each = *flow.each;
-  const bool awake = flow.state == FlowState::fresh || flow.state == FlowState::old;
+  const bool awake = flow.state == FlowState::awake;
+  if (awake) release(flow);
+  KeyedBucket* sleeps = flow.sleeps;
   delist(flow);
-  if (awake) --each.awake;
-  while (!flow.idle()) {
-    const HeldPacket packet = take_head(flow);
-    leave(flow, packet, Decision::pass, now, out);
-  }
-  accrue(each, now);
-  settle(each);
-  if (nothing_in_turn()) blocked_until_.reset();
+  relist(*flow.host);
+  while (!flow.idle()) leave(flow, take_head(flow), Decision::pass, now, out);
+  if (awake) wake_at_buckets_of(flow, now, out);
+  if (sleeps != nullptr) wake_sleepers(*sleeps, schedule_, false, now, out);
 }
 
 void ClassQueue::count_lost(const Verdict& verdict) {
   if (verdict.decision == Decision::detour) return;  // not counted in yet
-  std::uint64_t& counted = verdict.decision == Decision::accept ? traffic_.sent_packets
+  std::uint64_t& counted = departs(verdict.decision) ? traffic_.sent_packets
                            : verdict.decision == Decision::pass
                                ? passed_packets_
                                : traffic_.drops[static_cast<std::size_t>(verdict.reason)];
   // The class may have changed meanwhile: what it never counted it cannot lose.
   const std::uint64_t lost = std::min<std::uint64_t>(verdict.frames, counted);
   counted -= lost;
+  if (verdict.decision == Decision::mark) traffic_.marked_packets -= std::min(lost, traffic_.marked_packets);
   lost_packets_ += lost;
 }
 

@@ -1,63 +1,31 @@
-// A flow and what hangs on it: its held packets, the `each` bucket it shares, its place in the round robin, its
+// A flow and what hangs on it: its held packets, its host, the buckets it shares, its place in the round robin, its
 // counters.
 //
 // These are plain records: FlowTable finds and forgets flows, ClassQueue moves them. A flow obeys one class at a time.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
+#include "shaper/core/codel.h"
+#include "shaper/core/flow_key.h"
 #include "shaper/core/indexed_heap.h"
 #include "shaper/core/intrusive_list.h"
-#include "shaper/core/packet.h"
-#include "shaper/core/siphash.h"
+#include "shaper/core/schedule.h"
 #include "shaper/core/statistics.h"
-#include "shaper/core/token_bucket.h"
 #include "shaper/core/verdict.h"
 
 namespace shaper {
 
 class ClassQueue;
-struct EachBucket;
+struct Host;
+struct KeyedBucket;
 
-/// What the packets of a flow have in common. Mark and DSCP belong to it only where the policy asks for them, so that
-/// they do not split a flow without need. Also the key of an `each` bucket, with only its own fields set.
-struct FlowKey {
-  Address source{};
-  Address destination{};
-  std::uint16_t source_port = 0;
-  std::uint16_t destination_port = 0;
-  LinkIndex link = 0;
-  Family family = Family::other;
-  std::uint8_t protocol = 0;
-  std::uint32_t mark = 0;
-  std::uint32_t dscp = 0;
-
-  using Words = std::array<std::uint64_t, 6>;
-  [[nodiscard]] Words words() const { return std::bit_cast<Words>(*this); }
-  friend bool operator==(const FlowKey& a, const FlowKey& b) { return a.words() == b.words(); }
-};
-
-struct FlowKeyHash {
-  HashKey key;
-  std::size_t operator()(const FlowKey& flow) const { return siphash(flow.words(), key); }
-};
-
-/// A packet that waits in a flow queue.
-struct HeldPacket {
-  PacketId id;
-  std::uint32_t frames = 1;
-  std::uint32_t ip_bytes = 0;
-  ByteCount wire_bytes;
-  Instant arrival;
-  HeldPacket* behind = nullptr;
-};
-
-/// Where a flow stands. `fresh` and `old` are the two lists of the round robin (RFC 8290), for flows that may be
-/// served; asleep: its `each` bucket lacks credit, and it waits there, fresh or old as before.
-enum class FlowState : std::uint8_t { idle, fresh, old, asleep_fresh, asleep_old };
+/// Where a flow stands: it holds nothing; it takes part in the round robin; or it sleeps at a bucket that lacks credit.
+enum class FlowState : std::uint8_t { idle, awake, asleep };
 
 struct Flow {
   explicit Flow(const FlowKey& flow_key, Instant now) : key(flow_key), first_seen(now), last_seen(now) {}
@@ -69,26 +37,33 @@ struct Flow {
   std::uint8_t last_dscp = 0;
 
   ClassQueue* owner = nullptr;
-  EachBucket* each = nullptr;
+  Host* host = nullptr;
+  std::vector<KeyedBucket*> buckets;  ///< `each` and limits with `by`, in the order of its class
 
   // Held packets, first in first out.
   HeldPacket* head = nullptr;
   HeldPacket* tail = nullptr;
   std::uint64_t backlog_packets = 0;  ///< frames
   ByteCount backlog;
-  std::uint32_t place_fattest = 0;
+  std::uint32_t place_in_host = 0;  ///< in its heap by backlog
+  std::uint32_t place_in_each = 0;  ///< in the heap by backlog of its `each` bucket
 
   // Round robin.
   FlowState state = FlowState::idle;
-  bool resumes = false;      ///< was put to sleep in the middle of its quantum
-  std::uint32_t round = 0;   ///< in which it got its latest quantum
-  std::int64_t deficit = 0;  ///< bytes left of its quanta
+  bool fresh = false;             ///< has not used its quantum of the round
+  KeyedBucket* sleeps = nullptr;  ///< where it is asleep
+  std::uint32_t round = 0;        ///< of its host, in which it got its latest quantum
+  std::int64_t deficit = 0;       ///< bytes left of its quanta
+  std::uint32_t place_by_arrival = 0;
   Flow* queue_previous = nullptr;
   Flow* queue_next = nullptr;
+  Codel codel;
 
   // The detour through the split queue.
   bool split = false;
   std::uint32_t detour_epoch = 0;  ///< when its latest packet was sent there
+  std::uint32_t segment = 0;       ///< IP length of its full segments, learnt from those that came back; 0: not known
+  std::uint32_t supers = 0;        ///< super-packets since that was learnt
 
   // Age: the flow table forgets the oldest first.
   Flow* older = nullptr;
@@ -109,24 +84,49 @@ using FlowList = IntrusiveList<Flow, &Flow::queue_previous, &Flow::queue_next>;
 
 struct FatterFlow {
   static bool before(const Flow& a, const Flow& b) { return a.backlog > b.backlog; }
-  static std::uint32_t& place(Flow& flow) { return flow.place_fattest; }
+  static std::uint32_t& place(Flow& flow) { return flow.place_in_host; }
+};
+struct FatterFlowOfBucket {
+  static bool before(const Flow& a, const Flow& b) { return a.backlog > b.backlog; }
+  static std::uint32_t& place(Flow& flow) { return flow.place_in_each; }
 };
 
-/// The bucket of one `each` key, and its flows that wait for it. A class without `each` has one of these with no rate.
-struct EachBucket {
-  explicit EachBucket(TokenBucket start) : bucket(start) {}
+/// The flows of one host in a class, or of whatever `fair` tells apart; one for all where it tells nothing apart.
+struct Host {
+  explicit Host(const FlowKey& host_key = {}) : key(host_key) {}
 
-  TokenBucket bucket;
+  FlowKey key;
+  FlowList fresh;  ///< awake flows that have not used their quantum
+  FlowList old;    ///< the other awake flows
+  std::uint32_t flows = 0;
+  std::uint32_t flow_round = 1;  ///< of its flows
+  std::uint32_t round = 0;       ///< of the class, in which it got its latest quantum
+  std::int64_t deficit = 0;
+  bool in_fresh = false;
+  bool in_old = false;
+  Host* fresh_previous = nullptr;
+  Host* fresh_next = nullptr;
+  Host* old_previous = nullptr;
+  Host* old_next = nullptr;
+  ByteCount backlog;
+  std::uint32_t place_fattest = 0;
+  IndexedHeap<Flow, FatterFlow> fattest;
+
+  [[nodiscard]] bool awake() const { return !fresh.empty() || !old.empty(); }
+};
+
+/// The bucket of one key, of an `each` or of a limit with `by`, and its flows that wait for it.
+struct KeyedBucket : Alarm {
+  explicit KeyedBucket(Meter&& start) : Alarm(Of::bucket), meter(std::move(start)) {}
+
+  Meter meter;
   std::uint32_t flows = 0;  ///< that belong to it
-  std::uint32_t awake = 0;  ///< of them in the class's lists
   FlowList fresh;           ///< sleepers that were fresh
   FlowList old;             ///< sleepers that were old
+
+  // Of an `each` bucket only:
   ByteCount backlog;
-  ByteCount spent;                  ///< charged for packets that may not have left yet
-  Instant wake;                     ///< when the first sleeper is covered; meant while in the heap of sleepers
-  std::uint32_t place_asleep = 0;   ///< in the heap of sleepers
-  std::uint32_t place_fattest = 0;  ///< in the heap by backlog
-  IndexedHeap<Flow, FatterFlow> fattest;
+  IndexedHeap<Flow, FatterFlowOfBucket> fattest;
 
   [[nodiscard]] Flow* first_sleeper() const { return fresh.empty() ? old.front() : fresh.front(); }
 };

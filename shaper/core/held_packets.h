@@ -1,11 +1,26 @@
-// Storage for held packets: freed places are used again, so that holding a packet allots nothing in steady state.
+// Held packets and their storage: freed places are used again, so that holding a packet allots nothing in steady state.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 
-#include "shaper/core/flow.h"
+#include "shaper/core/packet.h"
+#include "shaper/core/units.h"
 
 namespace shaper {
+
+/// A packet that waits in a flow queue.
+struct HeldPacket {
+  PacketId id;
+  std::uint32_t frames = 1;
+  std::uint32_t ip_bytes = 0;
+  ByteCount wire_bytes;
+  Instant arrival;
+  HeldPacket* behind = nullptr;
+  std::uint32_t fwmark = 0;
+  bool can_be_marked = false;  ///< its sender understands CE: ECT(0) or ECT(1)
+};
 
 class HeldPackets {
  public:

@@ -155,9 +155,11 @@ std::uint32_t jumbo_bytes(const Packet& packet) {
   return has_one ? kJumboHeaderBytes : 0;
 }
 
-Cut segments(const Headers& headers, std::uint32_t jumbo, std::uint32_t mtu) {
+/// A learnt `segment` that does not even hold the headers cannot be of this packet: then segments fill the MTU.
+Cut segments(const Headers& headers, std::uint32_t jumbo, std::uint32_t mtu, std::uint32_t segment) {
   const std::uint32_t header = std::uint32_t{headers.network_bytes} + headers.transport_bytes - jumbo;
-  return {.room = difference_or_zero(mtu, header), .repeated = header, .added = 0};
+  const std::uint32_t full = segment > header ? std::min(segment, mtu) : mtu;
+  return {.room = difference_or_zero(full, header), .repeated = header, .added = 0};
 }
 
 Cut fragments(const Headers& headers, std::uint32_t mtu) {
@@ -176,10 +178,6 @@ Cut fragments(const Headers& headers, std::uint32_t mtu) {
   return {};
 }
 
-std::uint64_t on_wire(std::uint64_t ip_bytes, const Framing& framing) {
-  return std::max<std::uint64_t>(ip_bytes + framing.overhead, framing.smallest_frame);
-}
-
 }  // namespace
 
 Headers parse_headers(std::span<const std::uint8_t> captured) {
@@ -190,19 +188,22 @@ Headers parse_headers(std::span<const std::uint8_t> captured) {
   return {};
 }
 
-WireSize wire_size(const Packet& packet, const Framing& framing) {
-  if (packet.ip_bytes <= framing.mtu) return {.frames = 1, .bytes = {on_wire(packet.ip_bytes, framing)}};
+WireSize wire_size(const Packet& packet, const Framing& framing, std::uint32_t segment) {
+  // (A super-packet below the MTU may still be several frames: segments of a small MSS.)
+  if (!packet.super && packet.ip_bytes <= framing.mtu)
+    return {.frames = 1, .bytes = {framing.on_wire(packet.ip_bytes)}};
   const std::uint32_t jumbo = packet.super ? jumbo_bytes(packet) : 0;
   const std::uint32_t length = packet.ip_bytes - jumbo;
-  const Cut cut = packet.super ? segments(packet.headers, jumbo, framing.mtu) : fragments(packet.headers, framing.mtu);
+  const Cut cut =
+      packet.super ? segments(packet.headers, jumbo, framing.mtu, segment) : fragments(packet.headers, framing.mtu);
   // An MTU that does not even hold the headers, or headers longer than the packet: nothing that a link sends. One
   // frame.
-  if (cut.room == 0 || length <= cut.repeated) return {.frames = 1, .bytes = {on_wire(length, framing)}};
+  if (cut.room == 0 || length <= cut.repeated) return {.frames = 1, .bytes = {framing.on_wire(length)}};
   const std::uint32_t payload = length - cut.repeated;
   const std::uint32_t full_frames = (payload - 1) / cut.room;
   const std::uint32_t last = payload - full_frames * cut.room;
   const std::uint64_t each = std::uint64_t{cut.repeated} + cut.added;
-  const std::uint64_t bytes = full_frames * on_wire(each + cut.room, framing) + on_wire(each + last, framing);
+  const std::uint64_t bytes = full_frames * framing.on_wire(each + cut.room) + framing.on_wire(each + last);
   return {.frames = full_frames + 1, .bytes = {bytes}};
 }
 

@@ -85,21 +85,32 @@ struct WireSize {
   ByteCount bytes;           ///< all frames, each with its own headers and the link's overhead
 };
 
+/// How frames are carried: as they are; in ATM cells of 53 bytes, of which 48 carry the frame; in PTM's 64/65 coding.
+enum class Cells : std::uint8_t { none, atm, ptm };
+
 /// How a link turns IP packets into frames.
 struct Framing {
   std::uint32_t mtu = 1500;          ///< largest IP packet
   std::uint32_t overhead = 14;       ///< bytes added to each frame
   std::uint32_t smallest_frame = 0;  ///< mpu: a shorter frame is charged as this
+  Cells cells = Cells::none;
+
+  /// What one IP packet of at most `mtu` bytes occupies.
+  [[nodiscard]] constexpr std::uint64_t on_wire(std::uint64_t ip_bytes) const {
+    std::uint64_t frame = ip_bytes + overhead;
+    if (frame < smallest_frame) frame = smallest_frame;
+    if (cells == Cells::atm) return (frame + 47) / 48 * 53;
+    if (cells == Cells::ptm) return frame + (frame + 63) / 64;
+    return frame;
+  }
 
   /// One full frame.
-  [[nodiscard]] constexpr ByteCount full_frame() const {
-    const std::uint32_t frame = mtu + overhead;
-    return {frame > smallest_frame ? frame : smallest_frame};
-  }
+  [[nodiscard]] constexpr ByteCount full_frame() const { return {on_wire(mtu)}; }
 };
 
-/// The wire size of `packet`. The kernel does not export the segment size of a super-packet: it is taken to fill the
-/// MTU. A plain packet above the MTU is counted as the fragments that IP will make of it.
-[[nodiscard]] WireSize wire_size(const Packet& packet, const Framing& framing);
+/// The wire size of `packet`. The kernel does not export the segment size of a super-packet: `segment` is the IP length
+/// of its full segments where that was learnt; zero: they fill the MTU. A plain packet above the MTU is counted as the
+/// fragments that IP will make of it.
+[[nodiscard]] WireSize wire_size(const Packet& packet, const Framing& framing, std::uint32_t segment = 0);
 
 }  // namespace shaper

@@ -14,10 +14,31 @@ Address masked(const Address& address, unsigned bits) {
   return kept;
 }
 
-std::optional<DataRate> ClassPolicy::smallest_rate() const {
-  const std::optional<DataRate> total = limit();
-  if (!each) return total;
-  return total ? std::min(*total, each->rate) : each->rate;
+std::optional<DataRate> Policy::smallest_rate(const ClassPolicy& cls) const {
+  std::optional<DataRate> smallest = links[cls.link].rate;
+  const auto consider = [&](std::optional<DataRate> rate) {
+    if (rate && (!smallest || *rate < *smallest)) smallest = rate;
+  };
+  if (cls.over != Over::count) {
+    consider(cls.limit());
+    if (cls.each) consider(cls.each->rate);
+  }
+  for (const LimitIndex limit : cls.limits) consider(limits[limit].rate);
+  return smallest;
+}
+
+DataRate sum_of_guarantees(std::span<const ClassPolicy> classes, LinkIndex link) {
+  DataRate sum;
+  for (const ClassPolicy& cls : classes) {
+    if (cls.link == link) sum.bits_per_second += cls.guarantee().value_or(DataRate{}).bits_per_second;
+  }
+  return sum;
+}
+
+DataRate guarantee_in_force(DataRate asked, DataRate sum, DataRate rate) {
+  if (sum <= rate) return asked;
+  const Uint128 product = static_cast<Uint128>(asked.bits_per_second) * rate.bits_per_second;
+  return {static_cast<std::uint64_t>(product / sum.bits_per_second)};
 }
 
 Nanos default_max_delay(DataRate rate, ByteCount full_frame) {

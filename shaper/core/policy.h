@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -70,14 +71,20 @@ struct Match {
 using Burst = std::variant<Nanos, ByteCount>;
 inline constexpr Nanos kDefaultBurst = std::chrono::milliseconds{4};
 
-/// What the flows that share an `each` bucket have in common.
+/// What the flows that share a bucket have in common.
 enum class EachBy : std::uint8_t { flow, source, destination, local, remote };
 
-/// `each`: a further bucket for every key.
-struct Each {
+/// `by`: one bucket for every value of this.
+struct KeyPolicy {
   EachBy by = EachBy::flow;
   std::uint8_t bits_ipv4 = 32;  ///< of the address; ignored for flows
   std::uint8_t bits_ipv6 = 128;
+
+  friend bool operator==(const KeyPolicy&, const KeyPolicy&) = default;
+};
+
+/// `each`: a further bucket for every key.
+struct Each : KeyPolicy {
   DataRate rate;
   Burst burst = kDefaultBurst;
 
@@ -89,6 +96,16 @@ enum class Over : std::uint8_t { delay, drop, count };
 
 enum class Direction : std::uint8_t { egress, ingress };
 
+/// Between whom a class is shared evenly before it is shared between flows; `host` is the local side's address, `flow`
+/// goes by flows alone, `off` keeps one queue in order of arrival.
+enum class Fair : std::uint8_t { host, flow, source, destination, user, off };
+
+/// How a rate is kept: with a burst, or with constant spacing and a bound on what waits.
+enum class Discipline : std::uint8_t { token, leaky };
+
+/// Where a limit is kept: on this host, or over all hosts together.
+enum class Scope : std::uint8_t { host, cluster };
+
 /// What a rule does with packets while no daemon is there.
 enum class WithoutDaemon : std::uint8_t { pass, block };
 
@@ -96,12 +113,32 @@ struct LinkPolicy {
   std::string name;
   std::string interface;
   Direction direction = Direction::egress;
+  std::optional<DataRate> rate;  ///< of the whole link; absent: no total
   std::uint32_t overhead = 14;
   std::uint32_t smallest_frame = 0;  ///< `mpu`
+  Cells cells = Cells::none;
   WithoutDaemon without_daemon = WithoutDaemon::pass;
 
   friend bool operator==(const LinkPolicy&, const LinkPolicy&) = default;
 };
+
+/// `[[limit]]`: a named bucket that several classes and links share.
+struct LimitPolicy {
+  std::string name;
+  DataRate rate;
+  Burst burst = kDefaultBurst;
+  std::optional<KeyPolicy> by;  ///< one such bucket for each key; absent: one for all
+  Scope scope = Scope::host;
+  Discipline discipline = Discipline::token;
+
+  friend bool operator==(const LimitPolicy&, const LimitPolicy&) = default;
+};
+
+using LimitIndex = std::uint16_t;  ///< position in Policy::limits
+
+/// 0 is served first.
+inline constexpr std::uint8_t kPriorities = 8;
+inline constexpr std::uint8_t kDefaultPriority = 4;
 
 struct ClassPolicy {
   std::string name;
@@ -110,27 +147,50 @@ struct ClassPolicy {
   bool is_default = false;
   std::optional<DataRate> rate;
   std::optional<DataRate> ceil;
+  bool ceil_is_link = false;  ///< `ceil = "link"`: all that is free
+  std::uint8_t priority = kDefaultPriority;
   Burst burst = kDefaultBurst;
   std::optional<Each> each;
+  std::vector<LimitIndex> limits;  ///< that its packets are charged to as well
+  Fair fair = Fair::host;
   Over over = Over::delay;
+  Discipline discipline = Discipline::token;
+  bool aqm = true;                   ///< CoDel
+  bool ecn = true;                   ///< CE marks instead of drops, where CoDel drops
   std::optional<Nanos> max_delay;    ///< absent: default_max_delay()
-  std::optional<ByteCount> backlog;  ///< absent: what max_delay holds
+  std::optional<ByteCount> backlog;  ///< `backlog`, or `capacity` of a leaky class; absent: what max_delay holds
 
-  /// The most that the class may send in total: its ceil, else its rate; absent: no limit.
-  [[nodiscard]] std::optional<DataRate> limit() const { return ceil ? ceil : rate; }
+  /// The most that the class may send in total on its own account: its ceil, else its rate; absent: what the link has.
+  [[nodiscard]] std::optional<DataRate> limit() const {
+    if (ceil_is_link) return std::nullopt;
+    return ceil ? ceil : rate;
+  }
 
-  /// The smallest configured rate that one packet of the class must obey.
-  [[nodiscard]] std::optional<DataRate> smallest_rate() const;
+  /// What it is promised of its link; a class that only counts is promised nothing.
+  [[nodiscard]] std::optional<DataRate> guarantee() const { return over == Over::count ? std::nullopt : rate; }
 
   friend bool operator==(const ClassPolicy&, const ClassPolicy&) = default;
 };
 
+/// The guarantees of all `classes` on `link` together.
+[[nodiscard]] DataRate sum_of_guarantees(std::span<const ClassPolicy> classes, LinkIndex link);
+
+/// What is left of a guarantee of `asked`, rounded down, where all of them come to `sum` on a link of `rate`.
+[[nodiscard]] DataRate guarantee_in_force(DataRate asked, DataRate sum, DataRate rate);
+
 inline constexpr std::uint32_t kDefaultMaxFlows = 262'144;
+inline constexpr std::uint32_t kDefaultMarkMask = 0x0800'0000;
 
 struct Policy {
   std::vector<LinkPolicy> links;
   std::vector<ClassPolicy> classes;  ///< in file order; a link's default class stands anywhere
+  std::vector<LimitPolicy> limits;
   std::uint32_t max_flows = kDefaultMaxFlows;
+  std::uint32_t mark_mask = kDefaultMarkMask;  ///< the one bit of the fwmark that is ours
+  bool realtime = false;                       ///< the daemon runs under SCHED_FIFO
+
+  /// The smallest configured rate that one packet of the class must obey: its own, its link's or a limit's.
+  [[nodiscard]] std::optional<DataRate> smallest_rate(const ClassPolicy& cls) const;
 
   friend bool operator==(const Policy&, const Policy&) = default;
 };
@@ -141,5 +201,8 @@ struct Policy {
 
 /// `burst` at `rate` in bytes, rounded down.
 [[nodiscard]] ByteCount burst_bytes(const Burst& burst, DataRate rate);
+
+/// What a leaky bucket saves beyond one full frame: a machine wakes up late by less than this, mostly.
+inline constexpr Nanos kLeakySlack = std::chrono::milliseconds{1};
 
 }  // namespace shaper

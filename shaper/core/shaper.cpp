@@ -16,27 +16,22 @@ constexpr std::uint64_t kSharedFlowsPerClass = 64;
 constexpr std::size_t kMostHeld = 32'768;
 constexpr std::size_t kDroppedAtOnce = 64;
 
+/// After so many super-packets of a flow its segment size is asked for again: a path may have become narrower.
+constexpr std::uint32_t kSupersBetweenLessons = 4'096;
+
+constexpr std::size_t kWholeListing = ~std::size_t{0};
+
 }  // namespace
 
-Framing Shaper::State::framing_of(const LinkPolicy& link, std::uint32_t mtu) {
-  return {mtu, link.overhead, link.smallest_frame};
-}
-
-Shaper::State::State(const Policy& policy, StartCredit credit, HashKey key, Instant now)
-    : policy_(policy), classifier_(policy), key_(key), flows_(policy.max_flows, key), latest_(now) {
-  for (const LinkPolicy& link : policy.links) links_.push_back({framing_of(link, kUsualMtu), 0});
-  classes_ = make_classes(policy, credit == StartCredit::full ? std::nullopt : std::optional(now), now);
-}
-
-Shaper::State::Classes Shaper::State::make_classes(const Policy& policy, std::optional<Instant> empty_since,
-                                                   Instant now) {
-  Classes classes;
-  for (const ClassPolicy& cls : policy.classes) {
-    const auto index = static_cast<ClassIndex>(classes.size());
-    classes.push_back(std::unique_ptr<ScheduledClass>(new ScheduledClass{
-        {cls, index, policy.links[cls.link].direction, links_[cls.link].framing, held_, key_, empty_since, now}, now}));
-  }
-  return classes;
+Shaper::State::State(PreparedPolicy prepared, StartCredit credit, HashKey key, Instant now)
+    : policy_(std::move(prepared.policy)),
+      classifier_(std::move(prepared.classifier)),
+      key_(key),
+      flows_(policy_.max_flows, key),
+      latest_(now) {
+  const std::vector<std::uint32_t> mtus(policy_.links.size(), kUsualMtu);
+  const auto empty_since = credit == StartCredit::full ? std::nullopt : std::optional(now);
+  scheduler_ = std::make_unique<Scheduler>(policy_, mtus, key_, empty_since, now);
 }
 
 /// Whoever does not say when packets left, lets them leave when they are told to.
@@ -46,22 +41,8 @@ void Shaper::State::begin(Instant now) {
 }
 
 void Shaper::State::on_departed(Instant at) {
-  for (ScheduledClass* scheduled : spent_) {
-    scheduled->queue.departed(at);
-    scheduled->spent = false;
-  }
-  spent_.clear();
+  scheduler_->departed(at);
   latest_ = at;
-}
-
-void Shaper::State::schedule(ScheduledClass& scheduled) {
-  if (scheduled.queue.has_spent() && !std::exchange(scheduled.spent, true)) spent_.push_back(&scheduled);
-  if (const auto wake = scheduled.queue.next_departure()) {
-    scheduled.wake = *wake;
-    wake_order_.update(scheduled);
-  } else {
-    wake_order_.remove(scheduled);
-  }
 }
 
 // --- The three calls -------------------------------------------------------------------------------------------------
@@ -70,42 +51,41 @@ void Shaper::State::on_packet(const Packet& packet, Instant now, Verdicts& out) 
   begin(now);
   Flow& flow = flow_of(packet, now);
   follow_owner(flow, packet, now);
-  if (takes_detour(flow, packet)) {
-    flow.detour_epoch = epoch_;
-    ++links_[packet.link].detoured_packets;
-    out.push_back({packet.id, Decision::detour, DropReason::policed, 1, flow.owner->index(), {}, Nanos{0}});
-    return;
-  }
   flows_.touch(flow, now);
   flow.last_mark = packet.mark;
   flow.last_dscp = packet.headers.dscp;
-  ScheduledClass& scheduled = *classes_[flow.owner->index()];
-  scheduled.queue.arrive(flow, packet, wire_size(packet, links_[packet.link].framing), now, out);
-  schedule(scheduled);
-  if (held_.count() > kMostHeld) drop_from_fattest_class(now, out);
+  Link& link = *scheduler_->links()[packet.link];
+  if (takes_detour(flow, packet)) {
+    flow.detour_epoch = epoch_;
+    ++link.detoured_packets;
+    out.push_back({packet.id, Decision::detour, DropReason::policed, 1, flow.owner->index(), {}, Nanos{0}, 0});
+    return;
+  }
+  learn_segment(flow, packet);
+  const WireSize size = wire_size(packet, link.framing, flow.segment);
+  ScheduledClass& cls = class_of(flow);
+  Scheduler::admit(cls, size.bytes);
+  if (!flow.owner->admit(flow, packet, size, now, out)) return;
+  scheduler_->arrive(cls, flow, packet, size, now, out);
+  if (scheduler_->held().count() > kMostHeld) drop_from_fattest_class(now, out);
 }
 
 void Shaper::State::drop_from_fattest_class(Instant now, Verdicts& out) {
-  const auto fattest = std::max_element(classes_.begin(), classes_.end(), [](const auto& a, const auto& b) {
+  const auto& classes = scheduler_->classes();
+  const auto fattest = std::max_element(classes.begin(), classes.end(), [](const auto& a, const auto& b) {
     return a->queue.backlog_packets() < b->queue.backlog_packets();
   });
   (*fattest)->queue.make_room(kDroppedAtOnce, now, out);
-  (*fattest)->queue.release(now, out);
-  schedule(**fattest);
+  scheduler_->run(now, out);
 }
 
 void Shaper::State::release(Instant now, Verdicts& out) {
   begin(now);
-  while (!wake_order_.empty() && wake_order_.top().wake <= now) {
-    ScheduledClass& scheduled = wake_order_.top();
-    scheduled.queue.release(now, out);
-    schedule(scheduled);
-  }
+  scheduler_->release(now, out);
 }
 
 std::optional<Instant> Shaper::State::next_departure() const {
-  if (wake_order_.empty()) return std::nullopt;
-  return wake_order_.top().wake;
+  return scheduler_->next_departure();
 }
 
 // --- Flows -----------------------------------------------------------------------------------------------------------
@@ -154,7 +134,7 @@ Flow& Shaper::State::flow_of(const Packet& packet, Instant now) {
   Flow& flow = flows_.insert(key, now);
   flow.user = packet.user;
   flow.group = packet.group;
-  classes_[index]->queue.attach(flow, now);
+  scheduler_->classes()[index]->queue.attach(flow, now);
   return flow;
 }
 
@@ -170,7 +150,7 @@ std::array<FlowKey, 2> Shaper::State::shared_keys(const FlowKey& key, ClassIndex
   hashed.protocol = kSharedFlow;
   hashed.mark = index;
   hashed.source_port = static_cast<std::uint16_t>(flows_.hash(lasting) % kSharedFlowsPerClass);
-  const std::optional<FlowKey> bucket = classes_[index]->queue.shared_bucket(key);
+  const std::optional<FlowKey> bucket = scheduler_->classes()[index]->queue.shared_bucket(key);
   if (!bucket) return {hashed, hashed};
   FlowKey addressed = hashed;
   addressed.source_port = 0;
@@ -183,47 +163,59 @@ std::array<FlowKey, 2> Shaper::State::shared_keys(const FlowKey& key, ClassIndex
 void Shaper::State::follow_owner(Flow& flow, const Packet& packet, Instant now) {
   if (!packet.user || (flow.user == packet.user && flow.group == packet.group)) return;
   if (flow.key.protocol == kSharedFlow) return;
-  if (classifier_.asks_owner()) {
-    if (!flow.idle()) return;  // its held packets go first; then it moves
-    const ClassIndex index = classifier_.classify(packet).class_index;
-    if (index != flow.owner->index()) {
-      flow.owner->detach(flow);
-      classes_[index]->queue.attach(flow, now);
-    }
-  }
+  const bool by_user = flow.owner->policy().fair == Fair::user;
+  // Its held packets go first; then it moves.
+  if ((classifier_.asks_owner() || by_user) && !flow.idle()) return;
   flow.user = packet.user;
   flow.group = packet.group;
+  const ClassIndex index = classifier_.asks_owner() ? classifier_.classify(packet).class_index : flow.owner->index();
+  if (index != flow.owner->index()) {
+    flow.owner->detach(flow);
+    scheduler_->classes()[index]->queue.attach(flow, now);
+  } else if (by_user) {
+    flow.owner->change_host(flow);
+  }
 }
 
 /// A split flow detours with all its packets, so that its order stays; it comes back when none is on its way.
 bool Shaper::State::takes_detour(Flow& flow, const Packet& packet) const {
   if (packet.queue == QueueKind::split) return false;
   const bool cuts = flow.owner->splits();
-  if (cuts && packet.super) flow.split = true;
+  // One super-packet of a flow goes this way in any case: its segments tell how long they are.
+  const bool teaches = flow.key.protocol != kSharedFlow && (flow.segment == 0 || flow.supers >= kSupersBetweenLessons);
+  if (packet.super && (cuts || teaches)) flow.split = true;
   if (!cuts && flow.split && flow.detour_epoch != epoch_) flow.split = false;
   return flow.split;
 }
 
+/// The kernel does not export the segment size of super-packets.
+void Shaper::State::learn_segment(Flow& flow, const Packet& packet) {
+  if (packet.super) {
+    ++flow.supers;
+  } else if (packet.queue == QueueKind::split && flow.supers >= kSupersBetweenLessons) {
+    flow.segment = packet.ip_bytes;  // a new lesson: it may have become smaller
+    flow.supers = 0;
+  } else if (packet.queue == QueueKind::split || flow.segment != 0) {
+    flow.segment = std::max(flow.segment, packet.ip_bytes);
+  }
+}
+
 void Shaper::State::on_lost(const Verdict& verdict) {
-  if (verdict.class_index < classes_.size()) classes_[verdict.class_index]->queue.count_lost(verdict);
+  const auto& classes = scheduler_->classes();
+  if (verdict.class_index < classes.size()) classes[verdict.class_index]->queue.count_lost(verdict);
 }
 
 void Shaper::State::set_mtu(LinkIndex link, std::uint32_t mtu) {
-  links_[link].framing.mtu = mtu;
-  for (const auto& scheduled : classes_) {
-    if (policy_.classes[scheduled->queue.index()].link == link) {
-      scheduled->queue.set_framing(links_[link].framing, latest_);
-    }
-  }
+  scheduler_->set_mtu(link, mtu, latest_);
 }
 
 void Shaper::State::pass_all(Instant now, Verdicts& out) {
   begin(now);
   const auto before = static_cast<std::ptrdiff_t>(out.size());
-  for (const auto& scheduled : classes_) {
-    for (Flow* flow : scheduled->queue.waiting()) scheduled->queue.pass(*flow, now, out);
-    schedule(*scheduled);
+  for (Flow* flow : flows_.all()) {
+    if (!flow->idle()) flow->owner->pass(*flow, now, out);
   }
+  scheduler_->run(now, out);
   // Longest held first; a stable sort keeps the order inside a flow.
   std::stable_sort(out.begin() + before, out.end(),
                    [](const Verdict& a, const Verdict& b) { return a.delay > b.delay; });
@@ -231,15 +223,23 @@ void Shaper::State::pass_all(Instant now, Verdicts& out) {
 
 // --- Readers ---------------------------------------------------------------------------------------------------------
 
-CoreSnapshot Shaper::State::snapshot(Instant now) const {
-  CoreSnapshot snapshot;
-  for (std::size_t i = 0; i < links_.size(); ++i) {
-    snapshot.links.push_back({static_cast<LinkIndex>(i), links_[i].detoured_packets});
+void Shaper::State::snapshot(ClassCursor& cursor, std::size_t budget, Instant now, CoreSnapshot& snapshot) const {
+  if (cursor.next == 0) {
+    snapshot = {};
+    for (std::size_t i = 0; i < scheduler_->links().size(); ++i) {
+      snapshot.links.push_back(scheduler_->links()[i]->snapshot(static_cast<LinkIndex>(i), now));
+    }
+    for (std::size_t i = 0; i < scheduler_->limits().size(); ++i) {
+      snapshot.limits.push_back(scheduler_->limits()[i]->snapshot(static_cast<LimitIndex>(i), now));
+    }
+    snapshot.flows = flows_.size();
+    snapshot.evicted_flows = flows_.evicted();
   }
-  for (const auto& scheduled : classes_) snapshot.classes.push_back(scheduled->queue.snapshot(now));
-  snapshot.flows = flows_.size();
-  snapshot.evicted_flows = flows_.evicted();
-  return snapshot;
+  const auto& classes = scheduler_->classes();
+  for (; budget > 0 && cursor.next < classes.size(); --budget, ++cursor.next) {
+    snapshot.classes.push_back(scheduler_->snapshot(*classes[cursor.next], now));
+  }
+  cursor.done = cursor.next >= classes.size();
 }
 
 /// What all packets of the flow have in their headers, and the DSCP of the latest one.
@@ -277,8 +277,8 @@ void Shaper::State::flows(FlowCursor& cursor, std::size_t budget, Instant now, s
 
 // --- The public face -------------------------------------------------------------------------------------------------
 
-Shaper::Shaper(const Policy& policy, StartCredit credit, HashKey key, Instant now)
-    : state_(std::make_unique<State>(policy, credit, key, now)) {}
+Shaper::Shaper(PreparedPolicy prepared, StartCredit credit, HashKey key, Instant now)
+    : state_(std::make_unique<State>(std::move(prepared), credit, key, now)) {}
 Shaper::Shaper(Shaper&&) noexcept = default;
 Shaper& Shaper::operator=(Shaper&&) noexcept = default;
 Shaper::~Shaper() = default;
@@ -304,14 +304,29 @@ void Shaper::on_lost(const Verdict& verdict) {
 void Shaper::set_mtu(LinkIndex link, std::uint32_t mtu) {
   state_->set_mtu(link, mtu);
 }
-void Shaper::swap(const Policy& policy, Instant now, Verdicts& out) {
-  state_->swap(policy, now, out);
+void Shaper::swap(PreparedPolicy prepared, Instant now, Verdicts& out) {
+  state_->swap(std::move(prepared), now, out);
 }
 void Shaper::pass_all(Instant now, Verdicts& out) {
   state_->pass_all(now, out);
 }
 CoreSnapshot Shaper::snapshot(Instant now) const {
-  return state_->snapshot(now);
+  CoreSnapshot snapshot;
+  for (ClassCursor cursor; !cursor.done;) state_->snapshot(cursor, kWholeListing, now, snapshot);
+  return snapshot;
+}
+
+void Shaper::on_grant(const Grant& grant, Instant now, Verdicts& out) {
+  state_->on_grant(grant, now, out);
+}
+ByteCount Shaper::take_back(const LimitKey& from, ByteCount bytes, Instant now) {
+  return state_->take_back(from, bytes, now);
+}
+void Shaper::demand(Instant now, std::vector<Demand>& demands) const {
+  state_->demand(now, demands);
+}
+void Shaper::snapshot(ClassCursor& cursor, std::size_t budget, Instant now, CoreSnapshot& snapshot) const {
+  state_->snapshot(cursor, budget, now, snapshot);
 }
 
 Shaper::Explanation Shaper::explain(const Packet& packet) const {

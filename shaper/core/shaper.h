@@ -10,6 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "shaper/core/classifier.h"
+#include "shaper/core/flow_key.h"
 #include "shaper/core/policy.h"
 #include "shaper/core/siphash.h"
 #include "shaper/core/snapshot.h"
@@ -21,9 +23,44 @@ namespace shaper {
 /// Buckets start full at the first start and empty after a crash, so that a crash gives nobody a burst.
 enum class StartCredit : std::uint8_t { full, empty };
 
+/// A policy with what the core makes of it before it obeys it: prepared away from the packets, then swapped in.
+struct PreparedPolicy {
+  // Meant to be implicit: whoever has time on the spot passes a policy.
+  PreparedPolicy(Policy wanted)
+      : policy(std::move(wanted)), classifier(policy) {}  // NOLINT(google-explicit-constructor)
+
+  Policy policy;
+  Classifier classifier;
+};
+
+/// One bucket of a limit: the key is empty for a limit without `by`.
+struct LimitKey {
+  LimitIndex limit = 0;
+  FlowKey key;
+
+  friend bool operator==(const LimitKey&, const LimitKey&) = default;
+};
+
+/// Bytes of a cluster limit that this host may spend: they were paid for elsewhere.
+struct Grant {
+  LimitKey to;
+  ByteCount bytes;      ///< added to what is left of earlier grants
+  Instant valid_until;  ///< then nothing is left
+  DataRate pace;        ///< they leave no faster than this
+};
+
+/// What a bucket of a cluster limit wants, for whoever asks for grants.
+struct Demand {
+  LimitKey from;
+  ByteCount arrived;  ///< wire bytes since the bucket exists: what was wanted
+  ByteCount spent;    ///< wire bytes charged since then
+  ByteCount waiting;  ///< wire bytes that are held for want of credit
+  ByteCount left;     ///< of the grants
+};
+
 class Shaper {
  public:
-  Shaper(const Policy& policy, StartCredit credit, HashKey key, Instant now);
+  Shaper(PreparedPolicy prepared, StartCredit credit, HashKey key, Instant now);
   Shaper(Shaper&&) noexcept;
   Shaper& operator=(Shaper&&) noexcept;
   ~Shaper();
@@ -52,7 +89,17 @@ class Shaper {
 
   /// Obeys another policy from now on. Counters, flows and credit stay where link and class keep their names; held
   /// packets go to the class that their flow has now, in order.
-  void swap(const Policy& policy, Instant now, Verdicts& out);
+  void swap(PreparedPolicy prepared, Instant now, Verdicts& out);
+
+  /// A cluster limit has got something to spend. Until the first grant nothing of it passes. A grant for a bucket that
+  /// is gone is ignored.
+  void on_grant(const Grant& grant, Instant now, Verdicts& out);
+
+  /// Takes back up to `bytes` of what is left: they were given to somebody else. Returns what was there.
+  [[nodiscard]] ByteCount take_back(const LimitKey& from, ByteCount bytes, Instant now);
+
+  /// Appends the demand of every bucket of cluster limits that exists.
+  void demand(Instant now, std::vector<Demand>& demands) const;
 
   /// Lets everything go unmetered, in order of arrival inside each flow.
   void pass_all(Instant now, Verdicts& out);
@@ -65,6 +112,9 @@ class Shaper {
   [[nodiscard]] Explanation explain(const Packet& packet) const;
 
   [[nodiscard]] CoreSnapshot snapshot(Instant now) const;
+
+  /// The same in pieces: links, limits and totals come with the first call, then about `budget` classes with each.
+  void snapshot(ClassCursor& cursor, std::size_t budget, Instant now, CoreSnapshot& snapshot) const;
 
   /// Appends about `budget` flows to `flows` and moves the cursor; flows that come or go meanwhile may be missed.
   void flows(FlowCursor& cursor, std::size_t budget, Instant now, std::vector<FlowSnapshot>& flows) const;

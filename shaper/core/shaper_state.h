@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "shaper/core/class_queue.h"
 #include "shaper/core/classifier.h"
 #include "shaper/core/flow_table.h"
+#include "shaper/core/scheduler.h"
 #include "shaper/core/shaper.h"
 
 namespace shaper {
@@ -19,8 +19,10 @@ class Shaper::State {
   /// Not a protocol on any wire: marks flows that many packets without a flow of their own share.
   static constexpr std::uint8_t kSharedFlow = 255;
   static constexpr std::uint32_t kUsualMtu = 1500;
+  /// In place of a class: a shared flow that a change of policy found busy.
+  static constexpr std::uint32_t kLingering = ~std::uint32_t{0};
 
-  State(const Policy& policy, StartCredit credit, HashKey key, Instant now);
+  State(PreparedPolicy prepared, StartCredit credit, HashKey key, Instant now);
 
   void on_packet(const Packet& packet, Instant now, Verdicts& out);
   void release(Instant now, Verdicts& out);
@@ -29,40 +31,24 @@ class Shaper::State {
   void on_queues_dry() { ++epoch_; }
   void on_lost(const Verdict& verdict);
   void set_mtu(LinkIndex link, std::uint32_t mtu);
-  void swap(const Policy& policy, Instant now, Verdicts& out);
+  void swap(PreparedPolicy prepared, Instant now, Verdicts& out);
+  void on_grant(const Grant& grant, Instant now, Verdicts& out);
+  [[nodiscard]] ByteCount take_back(const LimitKey& from, ByteCount bytes, Instant now);
+  void demand(Instant now, std::vector<Demand>& demands) const;
   void pass_all(Instant now, Verdicts& out);
   [[nodiscard]] const Classifier& classifier() const { return classifier_; }
-  [[nodiscard]] CoreSnapshot snapshot(Instant now) const;
+  void snapshot(ClassCursor& cursor, std::size_t budget, Instant now, CoreSnapshot& snapshot) const;
   void flows(FlowCursor& cursor, std::size_t budget, Instant now, std::vector<FlowSnapshot>& flows) const;
 
  private:
-  struct LinkState {
-    Framing framing;
-    std::uint64_t detoured_packets = 0;
-  };
-
-  /// A class with its place among those that will act.
-  struct ScheduledClass {
-    ClassQueue queue;
-    Instant wake;
-    std::uint32_t place = 0;
-    bool spent = false;  // it is among those that spent
-  };
-  struct EarlierClass {
-    static bool before(const ScheduledClass& a, const ScheduledClass& b) { return a.wake < b.wake; }
-    static std::uint32_t& place(ScheduledClass& scheduled) { return scheduled.place; }
-  };
-  using Classes = std::vector<std::unique_ptr<ScheduledClass>>;
-
-  [[nodiscard]] static Framing framing_of(const LinkPolicy& link, std::uint32_t mtu);
-  [[nodiscard]] Classes make_classes(const Policy& policy, std::optional<Instant> empty_since, Instant now);
   void begin(Instant now);
-  void schedule(ScheduledClass& scheduled);
+  [[nodiscard]] ScheduledClass& class_of(const Flow& flow) const { return *scheduler_->classes()[flow.owner->index()]; }
   [[nodiscard]] FlowKey key_of(const Packet& packet) const;
   [[nodiscard]] static Headers headers_of(const Flow& flow);
   Flow& flow_of(const Packet& packet, Instant now);
   void follow_owner(Flow& flow, const Packet& packet, Instant now);
   [[nodiscard]] bool takes_detour(Flow& flow, const Packet& packet) const;
+  static void learn_segment(Flow& flow, const Packet& packet);
 
   [[nodiscard]] bool busy(const Flow& flow) const { return !flow.idle() || flow.on_detour(epoch_); }
   void drop_from_fattest_class(Instant now, Verdicts& out);
@@ -70,7 +56,7 @@ class Shaper::State {
 
   // Change of policy (shaper_swap.cpp).
   struct Move;
-  [[nodiscard]] std::vector<Move> unlink_flows(const Classes& classes);
+  [[nodiscard]] std::vector<Move> unlink_flows();
   [[nodiscard]] Packet packet_like(const Flow& flow, LinkIndex link) const;
   [[nodiscard]] ClassIndex class_after(const Move& move) const;
   [[nodiscard]] FlowKey key_after(const Move& move) const;
@@ -82,15 +68,11 @@ class Shaper::State {
   Policy policy_;
   Classifier classifier_;
   HashKey key_;
-  HeldPackets held_;
-  std::vector<LinkState> links_;
-  Classes classes_;
+  std::unique_ptr<Scheduler> scheduler_;
   FlowTable flows_;
-  IndexedHeap<ScheduledClass, EarlierClass> wake_order_;
-  std::vector<ScheduledClass*> spent_;  // let packets go that may not have left yet
-  std::uint32_t epoch_ = 1;             // counts the times at which no detour was on its way
-  std::size_t shared_flows_ = 0;        // made so far: while there are none, nobody looks for them
-  std::vector<FlowKey> lingering_;      // shared flows that the latest change of policy found busy, in whatever class
+  std::uint32_t epoch_ = 1;         // counts the times at which no detour was on its way
+  std::size_t shared_flows_ = 0;    // made so far: while there are none, nobody looks for them
+  std::vector<FlowKey> lingering_;  // shared flows that the latest change of policy found busy, in whatever class
   Instant latest_;
 };
 

@@ -6,6 +6,9 @@
 // service.
 #include <algorithm>
 #include <cassert>
+#include <map>
+#include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -18,45 +21,53 @@ struct Shaper::State::Move {
   Flow* flow = nullptr;            // nothing: it was merged into another one
   std::optional<LinkIndex> link;   // in the new policy
   std::optional<ClassIndex> heir;  // the class that follows its old one
+  bool merges_all = false;         // all busy shared flows of its link become one
 };
 
-void Shaper::State::swap(const Policy& policy, Instant now, Verdicts& out) {
+void Shaper::State::swap(PreparedPolicy prepared, Instant now, Verdicts& out) {
   begin(now);
   on_departed(now);
-  const Policy old_policy = std::exchange(policy_, policy);
-  const Classes old_classes = std::exchange(classes_, {});
-  const std::vector<LinkState> old_links = std::exchange(links_, {});
-  wake_order_ = {};
-  classifier_ = Classifier(policy);
+  const Policy old_policy = std::exchange(policy_, std::move(prepared.policy));
+  classifier_ = std::move(prepared.classifier);
+  std::vector<Move> moves = unlink_flows();
 
-  std::vector<std::optional<LinkIndex>> link_after(old_links.size());
-  for (const LinkPolicy& link : policy.links) {
-    links_.push_back({framing_of(link, kUsualMtu), 0});
-    for (std::size_t old = 0; old < old_links.size(); ++old) {
-      if (old_policy.links[old].name != link.name) continue;
-      link_after[old] = static_cast<LinkIndex>(links_.size() - 1);
-      links_.back() = {framing_of(link, old_links[old].framing.mtu), old_links[old].detoured_packets};
+  std::vector<std::optional<LinkIndex>> link_after(old_policy.links.size());
+  std::vector<std::uint32_t> mtus(policy_.links.size(), kUsualMtu);
+  for (std::size_t i = 0; i < policy_.links.size(); ++i) {
+    for (std::size_t old = 0; old < old_policy.links.size(); ++old) {
+      if (old_policy.links[old].name != policy_.links[i].name) continue;
+      link_after[old] = static_cast<LinkIndex>(i);
+      mtus[i] = scheduler_->links()[old]->framing.mtu;
     }
   }
-  classes_ = make_classes(policy, now, now);
-  std::vector<std::optional<ClassIndex>> heirs(old_classes.size());
-  for (std::size_t old = 0; old < old_classes.size(); ++old) {
-    const ClassPolicy& before = old_policy.classes[old];
-    const auto heir = std::find_if(policy.classes.begin(), policy.classes.end(), [&](const ClassPolicy& cls) {
-      return link_after[before.link] == cls.link && cls.name == before.name;
-    });
-    if (heir == policy.classes.end()) continue;
-    heirs[old] = static_cast<ClassIndex>(heir - policy.classes.begin());
-    classes_[*heirs[old]]->queue.inherit(old_classes[old]->queue, now);
+  const auto before = std::exchange(scheduler_, std::make_unique<Scheduler>(policy_, mtus, key_, now, now));
+  scheduler_->inherit(*before, old_policy, policy_, now);
+  std::vector<std::optional<ClassIndex>> heirs(old_policy.classes.size());
+  std::map<std::pair<LinkIndex, std::string_view>, ClassIndex> by_name;
+  for (ClassIndex i = 0; i < policy_.classes.size(); ++i)
+    by_name[{policy_.classes[i].link, policy_.classes[i].name}] = i;
+  for (std::size_t old = 0; old < heirs.size(); ++old) {
+    const ClassPolicy& cls = old_policy.classes[old];
+    if (!link_after[cls.link]) continue;
+    const auto heir = by_name.find({*link_after[cls.link], cls.name});
+    if (heir == by_name.end()) continue;
+    heirs[old] = heir->second;
+    scheduler_->classes()[heir->second]->inherit(*before->classes()[old], now);
   }
 
-  std::vector<Move> moves = unlink_flows(old_classes);
   for (Move& move : moves) {
     move.heir = heirs[move.heir.value()];
     move.link = link_after[move.flow->key.link];
     if (!move.link) dissolve(move, now, out);
   }
   std::erase_if(moves, [](const Move& move) { return !move.link; });
+  std::vector<bool> has_addressed(policy_.links.size());
+  for (const Move& move : moves) {
+    const FlowKey& key = move.flow->key;
+    if (key.protocol == kSharedFlow && key.family != Family::other && busy(*move.flow))
+      has_addressed[*move.link] = true;
+  }
+  for (Move& move : moves) move.merges_all = has_addressed[*move.link];
   rename_flows(moves);
   for (const Move& move : moves) {
     if (move.flow != nullptr) settle_flow(move, now, out);
@@ -67,32 +78,34 @@ void Shaper::State::swap(const Policy& policy, Instant now, Verdicts& out) {
       lingering_.push_back(move.flow->key);
     }
   }
-  for (const auto& scheduled : classes_) {
-    scheduled->queue.forget_unused_buckets();
-    scheduled->queue.release(now, out);
-    schedule(*scheduled);
+  for (const auto& cls : scheduler_->classes()) cls->queue.forget_unused_buckets();
+  for (const auto& limit : scheduler_->limits()) {
+    if (limit->keyed) limit->keyed->forget_unused();
   }
-  flows_.set_max_flows(policy.max_flows);
+  scheduler_->run(now, out);
+  flows_.set_max_flows(policy_.max_flows);
 }
 
-/// All flows with the index of their old class, those that wait first. The old classes are not asked any more.
-std::vector<Shaper::State::Move> Shaper::State::unlink_flows(const Classes& classes) {
+/// All flows with the index of their old class, those that hold packets first, the longest held first of all. The old
+/// classes are not asked any more.
+std::vector<Shaper::State::Move> Shaper::State::unlink_flows() {
   std::vector<Move> moves;
   moves.reserve(flows_.size());
-  const auto add = [&](const std::vector<Flow*>& flows) {
-    for (Flow* flow : flows) moves.push_back({flow, std::nullopt, flow->owner->index()});
-  };
-  for (const auto& scheduled : classes) add(scheduled->queue.waiting());
-  std::vector<Flow*> idle = flows_.all();
-  std::erase_if(idle, [](const Flow* flow) { return !flow->idle(); });
-  add(idle);
+  for (Flow* flow : flows_.all()) moves.push_back({flow, std::nullopt, flow->owner->index()});
+  const auto idle =
+      std::stable_partition(moves.begin(), moves.end(), [](const Move& move) { return !move.flow->idle(); });
+  std::sort(moves.begin(), idle, [](const Move& a, const Move& b) {
+    return std::tie(a.flow->head->arrival, a.flow->head->id) < std::tie(b.flow->head->arrival, b.flow->head->id);
+  });
   for (const Move& move : moves) {
     Flow& flow = *move.flow;
     flow.owner = nullptr;
-    flow.each = nullptr;
+    flow.host = nullptr;
+    flow.sleeps = nullptr;
+    flow.buckets.clear();
     flow.state = FlowState::idle;
     flow.queue_previous = flow.queue_next = nullptr;
-    flow.place_fattest = 0;
+    flow.place_in_host = flow.place_in_each = flow.place_by_arrival = 0;
   }
   return moves;
 }
@@ -119,8 +132,19 @@ ClassIndex Shaper::State::class_after(const Move& move) const {
   return static_cast<ClassIndex>(by_default - policy_.classes.begin());
 }
 
+/// Busy shared flows of a link in which the same flow may have packets become one, or it would not be known which of
+/// them has to be empty before the flow may go elsewhere: those of one hash; and all, where one is that of an address.
 FlowKey Shaper::State::key_after(const Move& move) const {
   if (move.flow->key.protocol != kSharedFlow) return key_of(packet_like(*move.flow, *move.link));
+  if (busy(*move.flow)) {
+    FlowKey lingering;
+    lingering.link = *move.link;
+    lingering.protocol = kSharedFlow;
+    lingering.mark = kLingering;
+    lingering.source_port = move.merges_all ? std::uint16_t{0} : move.flow->key.source_port;
+    lingering.family = move.merges_all ? Family::ipv4 : Family::other;
+    return lingering;
+  }
   FlowKey key = move.flow->key;
   key.link = *move.link;
   key.mark = class_after(move);
@@ -152,8 +176,8 @@ void Shaper::State::rename_flows(std::vector<Move>& moves) {
 void Shaper::State::merge(Move& move, Move& into) {
   Flow& from = *move.flow;
   Flow& to = *into.flow;
-  if (move.heir) classes_[*move.heir]->queue.hand_over(from);
-  if (into.heir) classes_[*into.heir]->queue.take_over(from);
+  if (move.heir) scheduler_->classes()[*move.heir]->queue.hand_over(from);
+  if (into.heir) scheduler_->classes()[*into.heir]->queue.take_over(from);
   if (from.head != nullptr) {
     (to.head == nullptr ? to.head : to.tail->behind) = from.head;
     to.tail = from.tail;
@@ -166,12 +190,16 @@ void Shaper::State::merge(Move& move, Move& into) {
 
 void Shaper::State::settle_flow(const Move& move, Instant now, Verdicts& out) {
   Flow& flow = *move.flow;
-  ClassQueue& queue = classes_[class_after(move)]->queue;
+  ScheduledClass& cls = *scheduler_->classes()[class_after(move)];
+  ClassQueue& queue = cls.queue;
   queue.attach(flow, now);
   if (flow.idle()) return;
   if (move.heir != queue.index()) {
-    if (move.heir) classes_[*move.heir]->queue.hand_over(flow);
+    if (move.heir) scheduler_->classes()[*move.heir]->queue.hand_over(flow);
     queue.take_over(flow);
+  }
+  for (const HeldPacket* packet = flow.head; packet != nullptr; packet = packet->behind) {
+    Scheduler::admit(cls, packet->wire_bytes);
   }
   queue.adopt(flow, now, out);
 }
@@ -183,8 +211,8 @@ void Shaper::State::dissolve(const Move& move, Instant now, Verdicts& out) {
     HeldPacket& packet = *flow.head;
     flow.head = packet.behind;
     out.push_back(
-        {packet.id, Decision::pass, DropReason::policed, packet.frames, 0, packet.wire_bytes, now - packet.arrival});
-    held_.give_back(packet);
+        {packet.id, Decision::pass, DropReason::policed, packet.frames, 0, packet.wire_bytes, now - packet.arrival, 0});
+    scheduler_->held().give_back(packet);
   }
   flows_.erase(flow);
 }

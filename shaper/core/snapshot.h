@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "shaper/core/packet.h"
+#include "shaper/core/policy.h"
 #include "shaper/core/units.h"
 #include "shaper/core/verdict.h"
 
@@ -23,6 +23,7 @@ struct DelaySummary {
 /// Counters of what passed, for a flow or a class.
 struct Traffic {
   std::uint64_t sent_packets = 0;
+  std::uint64_t marked_packets = 0;                 ///< of those sent: with CE
   ByteCount sent_bytes;                             ///< IP bytes
   ByteCount wire_bytes;                             ///< charged bytes
   std::array<std::uint64_t, kDropReasons> drops{};  ///< packets, by reason
@@ -42,11 +43,14 @@ struct ClassSnapshot {
   std::uint64_t lost_packets = 0;    ///< cleared by the kernel while held
   std::uint64_t passed_packets = 0;  ///< let go unmetered
   std::uint64_t backlog_packets = 0;
-  ByteCount backlog_bytes;          ///< wire bytes
-  DataRate rate;                    ///< measured on the wire over the last second
-  std::optional<ByteCount> depth;   ///< of the class's bucket
-  std::optional<ByteCount> credit;  ///< in the class's bucket
-  ByteCount late_bytes;             ///< credit lost because wake-ups came late
+  ByteCount backlog_bytes;            ///< wire bytes
+  DataRate rate;                      ///< measured on the wire over the last second
+  std::optional<ByteCount> depth;     ///< of the class's bucket
+  std::optional<ByteCount> credit;    ///< in the class's bucket
+  ByteCount late_bytes;               ///< credit lost because wake-ups came late
+  ByteCount borrowed_bytes;           ///< wire bytes that went beyond the guarantee
+  std::optional<DataRate> guarantee;  ///< in force: scaled down where the link has less than was promised
+  std::optional<Nanos> wait;          ///< what a full frame that came now would wait for the class's bucket
   std::uint32_t flows = 0;
   DelaySummary delay;
 };
@@ -54,10 +58,23 @@ struct ClassSnapshot {
 struct LinkSnapshot {
   LinkIndex index = 0;
   std::uint64_t detoured_packets = 0;  ///< super-packets and others sent to the split queue
+  std::optional<ByteCount> depth;      ///< of the link's bucket
+  std::optional<ByteCount> credit;
+  ByteCount late_bytes;  ///< credit of the link lost because wake-ups came late
+};
+
+struct LimitSnapshot {
+  LimitIndex index = 0;
+  std::uint32_t keys = 0;          ///< buckets that exist; 1 for a limit without `by`
+  DataRate rate;                   ///< measured on the wire over the last second, all keys together
+  std::optional<ByteCount> depth;  ///< of the one bucket; absent with `by`
+  std::optional<ByteCount> credit;
+  ByteCount late_bytes;
 };
 
 struct CoreSnapshot {
   std::vector<LinkSnapshot> links;
+  std::vector<LimitSnapshot> limits;
   std::vector<ClassSnapshot> classes;
   std::uint64_t flows = 0;
   std::uint64_t evicted_flows = 0;
@@ -75,6 +92,12 @@ struct FlowSnapshot {
   DelaySummary delay;
   Instant first_seen;
   Instant last_seen;
+};
+
+/// Where the next piece of a listing of classes begins.
+struct ClassCursor {
+  ClassIndex next = 0;
+  bool done = false;
 };
 
 /// Where the next piece of a flow listing begins.

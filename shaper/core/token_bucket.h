@@ -4,13 +4,15 @@
 // So in any window of t seconds at most depth + rate x t departs, however late the caller wakes up. The depth is one
 // full frame plus the burst: with the larger of the two instead of the sum, every late wake-up costs a slow bucket part
 // of its rate. The law speaks of departures, not of decisions: departed() tells of a decision that was carried out
-// late. A packet larger than the depth makes the frame part grow to its size, so that it can pass at all.
+// late. A packet larger than a full frame makes the frame part grow to its size, so that it passes, and no more than
+// the burst is needed for late wake-ups.
 //
 // Credit is in nanobits (1 bit/s x 1 ns): at most (1 GiB + one packet) x 8e9 = 8.6e18, which fits 64 bits. What many
 // buckets have in common stands apart in BucketSpec: the state of one bucket is 16 bytes.
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 
 #include "shaper/core/units.h"
 
@@ -19,15 +21,13 @@ namespace shaper {
 /// Rate and depth of a bucket, or of all buckets of one kind.
 struct BucketSpec {
   DataRate rate;
-  ByteCount frame;  ///< one full frame, or the largest packet above the depth that was seen
+  ByteCount frame;  ///< one full frame, or the largest packet that was seen
   ByteCount burst;
 
   [[nodiscard]] ByteCount depth() const { return frame + burst; }
 
-  /// Makes the bucket deep enough for a packet of `length` wire bytes.
-  void admit(ByteCount length) {
-    if (length > depth()) frame = length;
-  }
+  /// Makes the bucket deep enough for packets of `length` wire bytes to be late by the burst without loss of rate.
+  void admit(ByteCount length) { frame = std::max(frame, length); }
 };
 
 class TokenBucket {
@@ -65,7 +65,10 @@ class TokenBucket {
   }
 
   /// Takes `length` from a credit that covers it.
-  void charge(ByteCount length) { credit_ -= nanobits(length); }
+  void charge(ByteCount length) {
+    assert(covers(length));
+    credit_ -= nanobits(length);
+  }
 
   /// The first instant at which the credit covers `length`, which the depth must admit.
   [[nodiscard]] Instant covered_at(const BucketSpec& spec, ByteCount length) const {

@@ -1,0 +1,64 @@
+// The buckets of one kind, one for each key: those of a class's `each`, or of a limit with `by`. A bucket exists while
+// a flow belongs to it; a flow is forgotten only when nothing is given away by that.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+
+#include "shaper/core/flow.h"
+#include "shaper/core/policy.h"
+
+namespace shaper {
+
+/// What the flows of one bucket have in common; the rest of the key is zero. Mark and DSCP are the sender's choice and
+/// must not multiply its buckets.
+[[nodiscard]] FlowKey bucket_key(const KeyPolicy& by, const FlowKey& flow, Direction direction);
+
+class KeyedBuckets {
+ public:
+  /// Buckets are full at first use, or have earned credit only since `empty_since`.
+  KeyedBuckets(const KeyPolicy& by, const BucketSpec& spec, HashKey key, std::optional<Instant> empty_since)
+      : by_(by), spec_(spec), empty_since_(empty_since), buckets_(0, FlowKeyHash{key}) {}
+  KeyedBuckets(const KeyedBuckets&) = delete;
+  KeyedBuckets& operator=(const KeyedBuckets&) = delete;
+
+  /// From now on they spend grants.
+  void use_grants() { grants_ = true; }
+
+  [[nodiscard]] FlowKey key_of(const FlowKey& flow, Direction direction) const {
+    return bucket_key(by_, flow, direction);
+  }
+  [[nodiscard]] bool contains(const FlowKey& key) const { return buckets_.contains(key); }
+  [[nodiscard]] KeyedBucket* find(const FlowKey& key);
+  /// The bucket of that key, made if there is none.
+  KeyedBucket& at(const FlowKey& key, Instant now);
+  void erase(const FlowKey& key) { buckets_.erase(key); }
+
+  void admit(ByteCount length) { spec_.admit(length); }
+  /// Another rate or depth.
+  void change(const BucketSpec& spec, Instant now);
+
+  /// Takes over the buckets of `before`, which has the same `by`.
+  void inherit(KeyedBuckets& before, Instant now);
+  void forget_unused() {
+    std::erase_if(buckets_, [](const auto& entry) { return entry.second.flows == 0; });
+  }
+
+  [[nodiscard]] const KeyPolicy& by() const { return by_; }
+  [[nodiscard]] const BucketSpec& spec() const { return spec_; }
+  [[nodiscard]] std::size_t size() const { return buckets_.size(); }
+  [[nodiscard]] auto begin() const { return buckets_.begin(); }
+  [[nodiscard]] auto end() const { return buckets_.end(); }
+
+  Uint128 late_nanobits = 0;
+  RateMeter rate;
+
+ private:
+  KeyPolicy by_;
+  BucketSpec spec_;
+  bool grants_ = false;
+  std::optional<Instant> empty_since_;
+  std::unordered_map<FlowKey, KeyedBucket, FlowKeyHash> buckets_;
+};
+
+}  // namespace shaper

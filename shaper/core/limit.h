@@ -1,0 +1,63 @@
+// A named limit: a bucket that classes share, also of several links; or one bucket for each key.
+//
+// With `by`, flows sleep at the bucket of their key, as they do at an `each` bucket. Without, classes wait for it: by
+// priority, then in proportion to their weights, as for a link.
+#pragma once
+
+#include <optional>
+
+#include "shaper/core/keyed_buckets.h"
+#include "shaper/core/share_order.h"
+
+namespace shaper {
+
+struct Limit : Alarm {
+  Limit(const LimitPolicy& wanted, ByteCount frame, HashKey key, std::optional<Instant> empty_since, Instant now)
+      : Alarm(Of::limit), policy(wanted), spec{wanted.rate, frame, burst_bytes(wanted.burst, wanted.rate)} {
+    const bool grants = policy.scope == Scope::cluster;
+    if (policy.by) {
+      keyed.emplace(*policy.by, spec, key, empty_since);
+      if (grants) keyed->use_grants();
+      return;
+    }
+    meter.emplace(spec, empty_since ? TokenBucket::empty(*empty_since) : TokenBucket::full(spec, now), late_nanobits);
+    if (grants) meter->use_grants(frame, now);
+  }
+
+  /// Takes over credit and grants, where both have the same `by`.
+  void inherit(Limit& before, Instant now) {
+    if (policy.by != before.policy.by || policy.scope != before.policy.scope) return;
+    spec.frame = std::max(spec.frame, before.spec.frame);
+    late_nanobits = before.late_nanobits;
+    rate = before.rate;
+    if (keyed) keyed->inherit(*before.keyed, now);
+    if (meter) meter.emplace(Meter(spec, late_nanobits, std::move(*before.meter), now));
+  }
+
+  [[nodiscard]] bool grants() const { return policy.scope == Scope::cluster; }
+
+  [[nodiscard]] LimitSnapshot snapshot(LimitIndex index, Instant now) const {
+    LimitSnapshot snapshot;
+    snapshot.index = index;
+    snapshot.keys = keyed ? static_cast<std::uint32_t>(keyed->size()) : 1;
+    snapshot.rate = (keyed ? keyed->rate : rate).rate(now);
+    if (meter) {
+      snapshot.depth = spec.depth();
+      snapshot.credit = meter->credit_at(now);
+    }
+    const Uint128 late = keyed ? keyed->late_nanobits : late_nanobits;
+    snapshot.late_bytes = {static_cast<std::uint64_t>(late / kNanobitsPerByte)};
+    return snapshot;
+  }
+
+  LimitPolicy policy;
+  BucketSpec spec;
+  std::optional<KeyedBuckets> keyed;  ///< with `by`
+  std::optional<Meter> meter;         ///< without
+  ShareOrder waiting;                 ///< classes that lack its credit
+  bool changed = false;               ///< the first of them is to be looked at
+  Uint128 late_nanobits = 0;
+  RateMeter rate;
+};
+
+}  // namespace shaper

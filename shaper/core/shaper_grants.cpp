@@ -1,0 +1,54 @@
+// Limits over many hosts: grants come from outside, and what is wanted is told. The core knows nothing of who grants.
+#include <algorithm>
+
+#include "shaper/core/shaper_state.h"
+
+namespace shaper {
+namespace {
+
+/// The bucket that `key` names, if it exists and spends grants.
+Meter* granted_meter(const Scheduler& scheduler, const LimitKey& key) {
+  if (key.limit >= scheduler.limits().size()) return nullptr;
+  Limit& limit = *scheduler.limits()[key.limit];
+  if (!limit.grants()) return nullptr;
+  if (limit.meter) return &*limit.meter;
+  KeyedBucket* bucket = limit.keyed->find(key.key);
+  return bucket == nullptr ? nullptr : &bucket->meter;
+}
+
+Demand demand_of(const LimitKey& from, const Meter& meter, Instant now) {
+  const Wallet& wallet = *meter.wallet();
+  return {from, wallet.arrived, wallet.spent, wallet.held, wallet.left_at(now)};
+}
+
+}  // namespace
+
+void Shaper::State::on_grant(const Grant& grant, Instant now, Verdicts& out) {
+  begin(now);
+  Meter* meter = granted_meter(*scheduler_, grant.to);
+  if (meter == nullptr) return;
+  meter->accrue(now);
+  meter->grant(grant.bytes, grant.valid_until, grant.pace);
+  scheduler_->granted(*scheduler_->limits()[grant.to.limit], grant.to.key, now, out);
+}
+
+ByteCount Shaper::State::take_back(const LimitKey& from, ByteCount bytes, Instant now) {
+  begin(now);
+  Meter* meter = granted_meter(*scheduler_, from);
+  if (meter == nullptr) return {};
+  meter->accrue(now);
+  return meter->take_back(bytes);
+}
+
+void Shaper::State::demand(Instant now, std::vector<Demand>& demands) const {
+  for (std::size_t i = 0; i < scheduler_->limits().size(); ++i) {
+    const Limit& limit = *scheduler_->limits()[i];
+    const auto index = static_cast<LimitIndex>(i);
+    if (!limit.grants()) continue;
+    if (limit.meter) demands.push_back(demand_of({index, {}}, *limit.meter, now));
+    if (!limit.keyed) continue;
+    for (const auto& [key, bucket] : *limit.keyed) demands.push_back(demand_of({index, key}, bucket.meter, now));
+  }
+}
+
+}  // namespace shaper
