@@ -1,4 +1,5 @@
-// Good policies and what they come to be; the bad ones are in config_errors_test.cpp.
+// Good policies and what they come to be; the bad ones are in config_errors_test.cpp, what is warned of in
+// config_warnings_test.cpp.
 #include "shaper/model/config.h"
 
 #include <gmock/gmock.h>
@@ -46,6 +47,13 @@ Prefix prefix(std::string_view text) {
 const std::string kLink = "version = 1\n[[link]]\nname = \"up\"\ninterface = \"eth0\"\n";
 const std::string kClass = kLink + "[[class]]\nname = \"web\"\nlink = \"up\"\n";
 
+LinkPolicy plain_link(const std::string& name, const std::string& interface) {
+  LinkPolicy link;
+  link.name = name;
+  link.interface = interface;
+  return link;
+}
+
 /// The class of kClass with `keys`.
 ClassPolicy class_with(const std::string& keys) {
   const ParsedPolicy policy = accepted(kClass + keys);
@@ -57,9 +65,19 @@ TEST(Config, ReadsEveryKey) {
   const Policy& policy = parsed.policy;
 
   EXPECT_EQ(policy.max_flows, 1000U);
-  const LinkPolicy uplink{"uplink", "eth0", Direction::egress, 38, 84, WithoutDaemon::block};
-  EXPECT_THAT(policy.links, ElementsAre(uplink));
-  ASSERT_EQ(policy.classes.size(), 4U);
+  EXPECT_EQ(policy.mark_mask, 0x40U);
+  EXPECT_TRUE(policy.realtime);
+  const LinkPolicy uplink{"uplink", "eth0", Direction::egress, DataRate{100'000'000},
+                          38,       84,     Cells::none,       WithoutDaemon::block};
+  const LinkPolicy downlink{"downlink", "eth0", Direction::ingress, DataRate{50'000'000},
+                            18,         64,     Cells::none,        WithoutDaemon::pass};
+  EXPECT_THAT(policy.links, ElementsAre(uplink, downlink));
+  const LimitPolicy tenant{
+      .name = "tenant", .rate = {40'000'000}, .burst = ByteCount{32'000}, .by = KeyPolicy{EachBy::source, 24, 64}};
+  const LimitPolicy tunnel{
+      .name = "tunnel", .rate = {30'000'000}, .burst = kLeakySlack, .by = {}, .discipline = Discipline::leaky};
+  EXPECT_THAT(policy.limits, ElementsAre(tenant, tunnel));
+  ASSERT_EQ(policy.classes.size(), 7U);
 
   ClassPolicy backup;
   backup.name = "backup";
@@ -70,14 +88,20 @@ TEST(Config, ReadsEveryKey) {
   backup.match[1].remote_port = {{873, 873}, {8000, 8010}};
   backup.rate = DataRate{20'000'000};
   backup.ceil = DataRate{60'000'000};
+  backup.priority = 6;
   backup.burst = ByteCount{65'536};
-  backup.each = Each{.by = EachBy::flow, .rate = {2'000'000}, .burst = Nanos{10ms}};
+  backup.each = Each{{.by = EachBy::flow}, {2'000'000}, Nanos{10ms}};
+  backup.limits = {1, 0};
   backup.max_delay = 1500ms;
   backup.backlog = ByteCount{1'048'576};
+  backup.fair = Fair::flow;
+  backup.aqm = false;
+  backup.ecn = false;
   EXPECT_EQ(policy.classes[0], backup);
 
   ClassPolicy voice;
   voice.name = "voice";
+  voice.priority = 0;
   voice.over = Over::count;
   voice.match.resize(1);
   voice.match[0].dscp = {46, 40, 3};
@@ -102,15 +126,43 @@ TEST(Config, ReadsEveryKey) {
   police.match[1].local = {prefix("2001:db8::1")};
   EXPECT_EQ(policy.classes[2], police);
 
+  ClassPolicy camera;
+  camera.name = "camera";
+  camera.link = 1;
+  camera.match.resize(1);
+  camera.match[0].local = {prefix("10.0.0.7")};
+  camera.rate = DataRate{40'000'000};
+  camera.ceil = DataRate{40'000'000};
+  camera.burst = kLeakySlack;
+  camera.fair = Fair::off;
+  camera.discipline = Discipline::leaky;
+  camera.aqm = false;
+  camera.backlog = ByteCount{65'536};
+  EXPECT_EQ(policy.classes[3], camera) << "the links of a list in its order";
+  camera.link = 0;
+  EXPECT_EQ(policy.classes[4], camera);
+
   ClassPolicy rest;
   rest.name = "rest";
   rest.is_default = true;
-  rest.each = Each{.by = EachBy::source, .bits_ipv4 = 24, .bits_ipv6 = 64, .rate = {12'000'000}};
-  EXPECT_EQ(policy.classes[3], rest);
+  rest.rate = DataRate{35'000'000};
+  rest.ceil_is_link = true;
+  rest.each = Each{{EachBy::source, 24, 64}, {12'000'000}, kDefaultBurst};
+  rest.limits = {0};
+  rest.fair = Fair::user;
+  EXPECT_EQ(policy.classes[5], rest);
+  rest.link = 1;
+  EXPECT_EQ(policy.classes[6], rest);
 
-  EXPECT_THAT(parsed.warnings,
-              ElementsAre("policy.toml:24:8: warning: a guarantee cannot be enforced on a link without "
-                          "a rate: only the ceil holds"));
+  EXPECT_THAT(
+      parsed.warnings,
+      ElementsAre(
+          "policy.toml:13:8: warning: the guarantees on this link come to 105 Mbit/s, more than its 100 Mbit/s, "
+          "and are scaled down in proportion: \"backup\" gets 19.047619 Mbit/s, \"police\" gets 9.523809 "
+          "Mbit/s, \"camera\" gets 38.095238 Mbit/s, \"rest\" gets 33.333333 Mbit/s",
+          "policy.toml:23:8: warning: the guarantees on this link come to 75 Mbit/s, more than its 50 Mbit/s, "
+          "and are scaled down in proportion: \"camera\" gets 26.666666 Mbit/s, \"rest\" gets 23.333333 "
+          "Mbit/s"));
 }
 
 TEST(Config, MakesADefaultClassForEachLinkWithoutOne) {
@@ -133,9 +185,20 @@ TEST(Config, MakesADefaultClassForEachLinkWithoutOne) {
   }
 }
 
+TEST(Config, MakesADefaultClassThatSharesALinkWithARate) {
+  const ParsedPolicy parsed = accepted(kLink + "rate = \"10mbit\"\n");
+  ClassPolicy made;
+  made.name = "default";
+  made.is_default = true;
+  EXPECT_THAT(parsed.policy.classes, ElementsAre(made));
+  EXPECT_EQ(made.over, Over::delay);
+  EXPECT_EQ(made.limit(), std::nullopt);
+  EXPECT_THAT(parsed.warnings, IsEmpty());
+}
+
 TEST(Config, ReadsTheSmallestPolicy) {
   const ParsedPolicy parsed = accepted(file_text(TEST_DATA "/policies/smallest.toml"));
-  EXPECT_THAT(parsed.policy.links, ElementsAre(LinkPolicy{.name = "up", .interface = "wg0"}));
+  EXPECT_THAT(parsed.policy.links, ElementsAre(plain_link("up", "wg0")));
   ASSERT_EQ(parsed.policy.classes.size(), 1U);
   EXPECT_TRUE(parsed.policy.classes[0].is_default);
   EXPECT_EQ(parsed.policy.max_flows, kDefaultMaxFlows);
@@ -156,12 +219,77 @@ TEST(Config, KeepsRatesExact) {
   }
 }
 
-TEST(Config, AcceptsValuesThatAreOff) {
+TEST(Config, KnowsItsDefaults) {
   const ClassPolicy plain = class_with("");
-  for (const std::string keys :
-       {"aqm = false\n", "ecn = false\n", "fair = \"flow\"\n", "discipline = \"token\"\n", "default = false\n"}) {
-    EXPECT_EQ(class_with(keys), plain) << keys;
+  for (const std::string keys : {"aqm = true\n", "ecn = true\n", "fair = \"host\"\n", "discipline = \"token\"\n",
+                                 "default = false\n", "priority = 4\n", "over = \"delay\"\n", "link = [\"up\"]\n"}) {
+    const bool link = keys.starts_with("link");
+    EXPECT_EQ(link ? accepted(kLink + "[[class]]\nname = \"web\"\n" + keys).policy.classes.front() : class_with(keys),
+              plain)
+        << keys;
   }
+}
+
+TEST(Config, ReadsTheWordsOfFairness) {
+  const std::vector<std::pair<std::string, Fair>> words{{"host", Fair::host},     {"flow", Fair::flow},
+                                                        {"source", Fair::source}, {"destination", Fair::destination},
+                                                        {"user", Fair::user},     {"off", Fair::off}};
+  for (const auto& [word, fair] : words) EXPECT_EQ(class_with("fair = \"" + word + "\"\n").fair, fair) << word;
+}
+
+TEST(Config, KnowsHowLinksCarryFrames) {
+  struct Case {
+    std::string keys;
+    std::uint32_t overhead, mpu;
+    Cells cells;
+  };
+  const std::vector<Case> cases{{"", 14, 0, Cells::none},
+                                {"overhead = \"ethernet\"\n", 14, 0, Cells::none},
+                                {"overhead = \"ether-vlan\"\n", 18, 0, Cells::none},
+                                {"overhead = \"ip\"\n", 0, 0, Cells::none},
+                                {"overhead = \"raw\"\n", 0, 0, Cells::none},
+                                {"overhead = \"noatm\"\n", 0, 0, Cells::none},
+                                {"overhead = \"atm\"\n", 0, 0, Cells::atm},
+                                {"overhead = \"ptm\"\n", 0, 0, Cells::ptm},
+                                {"overhead = \"conservative\"\n", 48, 0, Cells::atm},
+                                {"overhead = \"docsis\"\n", 18, 64, Cells::none},
+                                {"overhead = \"pppoa-vcmux\"\n", 10, 0, Cells::atm},
+                                {"overhead = \"pppoa-llc\"\n", 14, 0, Cells::atm},
+                                {"overhead = \"pppoe-vcmux\"\n", 32, 0, Cells::atm},
+                                {"overhead = \"pppoe-llcsnap\"\n", 40, 0, Cells::atm},
+                                {"overhead = \"bridged-vcmux\"\n", 24, 0, Cells::atm},
+                                {"overhead = \"bridged-llcsnap\"\n", 32, 0, Cells::atm},
+                                {"overhead = \"ipoa-vcmux\"\n", 8, 0, Cells::atm},
+                                {"overhead = \"ipoa-llcsnap\"\n", 16, 0, Cells::atm},
+                                {"overhead = \"pppoe-ptm\"\n", 30, 0, Cells::ptm},
+                                {"overhead = \"bridged-ptm\"\n", 22, 0, Cells::ptm},
+                                {"mpu = 72\noverhead = \"docsis\"\n", 18, 72, Cells::none},
+                                {"overhead = \"docsis\"\nmpu = 0\n", 18, 0, Cells::none},
+                                {"overhead = 44\nmpu = 64\n", 44, 64, Cells::none}};
+  for (const Case& expected : cases) {
+    const Policy policy = accepted(kLink + expected.keys).policy;
+    ASSERT_EQ(policy.links.size(), 1U);
+    EXPECT_EQ(policy.links[0].overhead, expected.overhead) << expected.keys;
+    EXPECT_EQ(policy.links[0].smallest_frame, expected.mpu) << expected.keys;
+    EXPECT_EQ(policy.links[0].cells, expected.cells) << expected.keys;
+  }
+}
+
+TEST(Config, ReadsTheMarkMaskAsNumberOrText) {
+  const std::vector<std::pair<std::string, std::uint32_t>> masks{
+      {"1", 1}, {"0x80000000", 0x8000'0000}, {"\"0x80000000\"", 0x8000'0000}, {"\"64\"", 64}};
+  for (const auto& [text, mask] : masks) {
+    EXPECT_EQ(accepted("mark_mask = " + text + "\n" + kLink).policy.mark_mask, mask) << text;
+  }
+  EXPECT_EQ(accepted(kLink).policy.mark_mask, kDefaultMarkMask);
+}
+
+TEST(Config, ReadsLeakyClasses) {
+  const std::string leaky = "rate = \"8mbit\"\ndiscipline = \"leaky\"\n";
+  EXPECT_EQ(class_with(leaky).burst, Burst{kLeakySlack});
+  EXPECT_EQ(class_with(leaky).backlog, std::nullopt);
+  EXPECT_EQ(class_with(leaky + "capacity = \"20kB\"\n").backlog, ByteCount{20'000});
+  EXPECT_EQ(class_with(leaky + "backlog = \"20kB\"\n").backlog, ByteCount{20'000});
 }
 
 TEST(Config, TellsClassesThatCanMatchFromThoseThatCannot) {
@@ -197,34 +325,13 @@ TEST(Config, TellsClassesThatCanMatchFromThoseThatCannot) {
   }
 }
 
-TEST(Config, Warns) {
-  const std::vector<std::pair<std::string, std::string>> warnings{
-      {"rate = \"10mbit\"\nover = \"drop\"\n",
-       "policy.toml:5:1: warning: a policer with a burst of 5 kB drops what TCP sends in a row and stays below its "
-       "rate: "
-       "burst = \"50ms\" (62500 B) or more is advised"},
-      {"over = \"drop\"\neach = { by = \"flow\", rate = \"1mbit\", burst = \"3000B\" }\n",
-       "policy.toml:9:47: warning: a policer with a burst of 3 kB drops what TCP sends in a row and stays below its "
-       "rate: burst = \"50ms\" (6250 B) or more is advised"},
-      {"rate = \"1mbit\"\nceil = \"2mbit\"\n",
-       "policy.toml:8:8: warning: a guarantee cannot be enforced on a link without a rate: only the ceil holds"},
-      {"burst = \"10ms\"\n", "policy.toml:8:9: warning: this burst does nothing: there is no rate and no ceil"}};
-  for (const auto& [keys, warning] : warnings)
-    EXPECT_THAT(accepted(kClass + keys).warnings, ElementsAre(warning)) << keys;
-  for (const std::string keys : {"rate = \"10mbit\"\nover = \"drop\"\nburst = \"50ms\"\n", "rate = \"10mbit\"\n",
-                                 "rate = \"1mbit\"\nceil = \"1mbit\"\n"}) {
-    EXPECT_THAT(accepted(kClass + keys).warnings, IsEmpty()) << keys;
-  }
-}
-
 TEST(Config, MakesAPolicyForAnInterface) {
   const ParsedPolicy parsed = accepted(policy_for_interface("eth0", "20mbit"));
-  EXPECT_THAT(parsed.policy.links, ElementsAre(LinkPolicy{.name = "uplink", .interface = "eth0"}));
-  ClassPolicy all;
-  all.name = "all";
-  all.is_default = true;
-  all.rate = DataRate{20'000'000};
-  EXPECT_THAT(parsed.policy.classes, ElementsAre(all));
+  LinkPolicy link = plain_link("uplink", "eth0");
+  link.rate = DataRate{20'000'000};
+  EXPECT_THAT(parsed.policy.links, ElementsAre(link));
+  ASSERT_EQ(parsed.policy.classes.size(), 1U);
+  EXPECT_EQ(parsed.policy.classes[0].over, Over::delay);
   EXPECT_THAT(parsed.warnings, IsEmpty());
 }
 
@@ -242,7 +349,7 @@ TEST(Config, AcceptsTheExamples) {
     ++count;
     EXPECT_THAT(accepted(file_text(example.path())).warnings, IsEmpty()) << example.path();
   }
-  EXPECT_GE(count, 3);
+  EXPECT_GE(count, 5);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ struct ParsedPolicy {
 
 /// Reads a policy. Of several errors the one that stands first in the file is told. The result is what the core trusts:
 /// names unique in their link, exactly one default class for each link (made up, named "default", where the file has
-/// none; it counts and never delays).
+/// none: it shares a link that has a rate, and only counts on one that has none).
 [[nodiscard]] tl::expected<ParsedPolicy, ConfigError> parse_policy(std::string_view text, std::string_view file_name,
                                                                    const NameLookup& names = {});
 

@@ -114,7 +114,8 @@ void check_coverage(std::span<const ReadClass> classes, std::span<const LinkPoli
       return comes_first(earlier, later) && coverage.covers(earlier.policy.match, later.policy.match);
     });
     if (taker == resolved.end()) continue;
-    diagnostics.error(later.position, "class \"" + later.policy.name + "\" can never match: class \"" +
+    const std::string where = later.on_several_links ? " on link \"" + links[later.policy.link].name + "\"" : "";
+    diagnostics.error(later.position, "class \"" + later.policy.name + "\" can never match" + where + ": class \"" +
                                           taker->policy.name + "\" takes all of its packets first");
   }
 }

@@ -40,11 +40,6 @@ std::optional<Range<Number>> parse_range(std::string_view text) {
   return Range<Number>{*first, *last};
 }
 
-std::optional<std::uint32_t> parse_mark_number(std::string_view text) {
-  if (text.starts_with("0x")) return parse_number<std::uint32_t>(text.substr(2), 16);
-  return parse_number<std::uint32_t>(text);
-}
-
 class MatchReader {
  public:
   MatchReader(const TableReader& reader, const NameLookup& names) : reader_(reader), names_(names) {}
@@ -221,6 +216,11 @@ void MatchReader::check_families(const Match& match) {
 }
 
 }  // namespace
+
+std::optional<std::uint32_t> parse_mark_number(std::string_view text) {
+  if (text.starts_with("0x")) return parse_number<std::uint32_t>(text.substr(2), 16);
+  return parse_number<std::uint32_t>(text);
+}
 
 std::vector<Match> read_matches(const Entry& entry, const NameLookup& names, Diagnostics& diagnostics) {
   std::vector<Match> matches;

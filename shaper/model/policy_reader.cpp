@@ -2,6 +2,8 @@
 #include "shaper/model/policy_reader.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "shaper/model/units_text.h"
 
@@ -26,8 +28,11 @@ const Complaint& Diagnostics::first_error() const {
 
 std::vector<Complaint> Diagnostics::warnings() const {
   std::vector<Complaint> sorted = warnings_;
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Complaint& a, const Complaint& b) { return a.position < b.position; });
+  const auto told = [](const Complaint& complaint) { return std::tie(complaint.position, complaint.message); };
+  std::sort(sorted.begin(), sorted.end(), [&](const Complaint& a, const Complaint& b) { return told(a) < told(b); });
+  sorted.erase(std::unique(sorted.begin(), sorted.end(),
+                           [&](const Complaint& a, const Complaint& b) { return told(a) == told(b); }),
+               sorted.end());
   return sorted;
 }
 
@@ -51,7 +56,7 @@ void TableReader::check_key(const Entry& entry) const {
     if (!known->works) diagnostics_.error(entry.position, key + of + " is not in this version");
     return;
   }
-  for (const Level* other : {&kClassLevel, &kLinkLevel, &kTopLevel, &kEachLevel, &kMatchLevel}) {
+  for (const Level* other : {&kClassLevel, &kLinkLevel, &kTopLevel, &kEachLevel, &kLimitLevel, &kMatchLevel}) {
     if (!has_key(*other, entry.key)) continue;
     diagnostics_.error(entry.position,
                        key + " is a key of " + std::string(other->title) + ", not of " + std::string(level_.title));
@@ -84,6 +89,32 @@ std::optional<std::string> TableReader::text(std::string_view key) const {
   if (const auto* text = std::get_if<std::string>(&entry->node.value)) return *text;
   diagnostics_.error(entry->node.position, "\"" + std::string(key) + "\" must be a text in quotation marks");
   return std::nullopt;
+}
+
+std::vector<NamedThing> TableReader::names(std::string_view key) const {
+  std::vector<NamedThing> things;
+  const Entry* entry = find(key);
+  if (entry == nullptr) return things;
+  const std::string of_key = "\"" + std::string(key) + "\"";
+  std::set<std::string_view> seen;
+  const auto read_one = [&](const Node& node) {
+    const auto* text = std::get_if<std::string>(&node.value);
+    if (text == nullptr) {
+      diagnostics_.error(node.position, of_key + " must be a text in quotation marks, or a list of them");
+    } else if (!seen.insert(*text).second) {
+      diagnostics_.error(node.position, of_key + " names " + quoted(*text, "this") + " twice");
+    } else {
+      things.push_back({*text, node.position});
+    }
+  };
+  const auto* list = std::get_if<tree::List>(&entry->node.value);
+  if (list == nullptr) {
+    read_one(entry->node);
+    return things;
+  }
+  if (list->empty()) diagnostics_.error(entry->node.position, of_key + " is an empty list");
+  for (const Node& node : *list) read_one(node);
+  return things;
 }
 
 std::optional<bool> TableReader::boolean(std::string_view key) const {

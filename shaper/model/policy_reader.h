@@ -26,7 +26,7 @@ class Diagnostics {
   [[nodiscard]] bool ok() const { return errors_.empty(); }
   /// The error that stands first in the file; there must be one.
   [[nodiscard]] const tree::Complaint& first_error() const;
-  /// In file order.
+  /// In file order, none of them twice.
   [[nodiscard]] std::vector<tree::Complaint> warnings() const;
 
  private:
@@ -39,6 +39,12 @@ template <typename Meaning>
 struct Word {
   std::string_view text;
   std::optional<Meaning> meaning;
+};
+
+/// A name and where it stands.
+struct NamedThing {
+  std::string name;
+  tree::Position position;
 };
 
 /// A text, or an integer as text; nothing for every other node.
@@ -60,6 +66,8 @@ class TableReader {
   void require(std::string_view key) const;
 
   [[nodiscard]] std::optional<std::string> text(std::string_view key) const;
+  /// A text or a list of different texts; empty if the key is absent.
+  [[nodiscard]] std::vector<NamedThing> names(std::string_view key) const;
   [[nodiscard]] std::optional<bool> boolean(std::string_view key) const;
   [[nodiscard]] std::optional<std::uint32_t> integer(std::string_view key, Range<std::uint32_t> allowed) const;
   [[nodiscard]] std::optional<DataRate> rate(std::string_view key) const;
@@ -73,16 +81,22 @@ class TableReader {
   template <typename Meaning>
   [[nodiscard]] std::optional<Meaning> word(std::string_view key, std::span<const Word<Meaning>> words) const {
     const auto value = text(key);
-    if (!value) return std::nullopt;
+    return value ? word_of<Meaning>(key, *value, words) : std::nullopt;
+  }
+
+  /// The meaning of `value`, which is all of the text of `key` or a part.
+  template <typename Meaning>
+  [[nodiscard]] std::optional<Meaning> word_of(std::string_view key, std::string_view value,
+                                               std::span<const Word<Meaning>> words) const {
     std::vector<std::string_view> candidates;
     for (const Word<Meaning>& candidate : words) {
-      if (candidate.text == *value) {
+      if (candidate.text == value) {
         if (!candidate.meaning) not_in_this_version(key, candidate.text);
         return candidate.meaning;
       }
       candidates.push_back(candidate.text);
     }
-    unknown_word(key, *value, candidates);
+    unknown_word(key, value, candidates);
     return std::nullopt;
   }
 

@@ -11,30 +11,31 @@ namespace {
 
 constexpr bool kLater = false;
 
-constexpr std::array kTopKeys{KnownKey{"version"},
-                              KnownKey{"max_flows"},
-                              KnownKey{"link"},
-                              KnownKey{"class"},
-                              KnownKey{"limit", kLater},
-                              KnownKey{"cluster", kLater},
-                              KnownKey{"mark_mask", kLater},
-                              KnownKey{"repair"},
-                              KnownKey{"realtime"},
-                              KnownKey{"threads"},
-                              KnownKey{"operators", kLater}};
+constexpr std::array kTopKeys{
+    KnownKey{"version"},          KnownKey{"max_flows"}, KnownKey{"link"},   KnownKey{"class"},    KnownKey{"limit"},
+    KnownKey{"cluster", kLater},  KnownKey{"mark_mask"}, KnownKey{"repair"}, KnownKey{"realtime"}, KnownKey{"threads"},
+    KnownKey{"operators", kLater}};
 constexpr std::array kLinkKeys{KnownKey{"name"},           KnownKey{"interface"}, KnownKey{"direction"},
-                               KnownKey{"rate", kLater},   KnownKey{"overhead"},  KnownKey{"mpu"},
+                               KnownKey{"rate"},           KnownKey{"overhead"},  KnownKey{"mpu"},
                                KnownKey{"without_daemon"}, KnownKey{"guard"}};
-constexpr std::array kClassKeys{KnownKey{"name"},       KnownKey{"link"},
-                                KnownKey{"match"},      KnownKey{"default"},
-                                KnownKey{"rate"},       KnownKey{"ceil"},
-                                KnownKey{"burst"},      KnownKey{"each"},
-                                KnownKey{"over"},       KnownKey{"max_delay"},
-                                KnownKey{"backlog"},    KnownKey{"priority", kLater},
-                                KnownKey{"fair"},       KnownKey{"limits", kLater},
-                                KnownKey{"discipline"}, KnownKey{"capacity", kLater},
-                                KnownKey{"aqm"},        KnownKey{"ecn"}};
+constexpr std::array kClassKeys{KnownKey{"name"}, KnownKey{"link"},      KnownKey{"match"},      KnownKey{"default"},
+                                KnownKey{"rate"}, KnownKey{"ceil"},      KnownKey{"burst"},      KnownKey{"each"},
+                                KnownKey{"over"}, KnownKey{"max_delay"}, KnownKey{"backlog"},    KnownKey{"priority"},
+                                KnownKey{"fair"}, KnownKey{"limits"},    KnownKey{"discipline"}, KnownKey{"capacity"},
+                                KnownKey{"aqm"},  KnownKey{"ecn"}};
 constexpr std::array kEachKeys{KnownKey{"by"}, KnownKey{"rate"}, KnownKey{"burst"}};
+constexpr std::array kLimitKeys{KnownKey{"name"},
+                                KnownKey{"rate"},
+                                KnownKey{"burst"},
+                                KnownKey{"by"},
+                                KnownKey{"discipline"},
+                                KnownKey{"scope"},
+                                KnownKey{"without_redis", kLater},
+                                KnownKey{"reserve", kLater},
+                                KnownKey{"observe", kLater},
+                                KnownKey{"local_rate", kLater},
+                                KnownKey{"strategy", kLater},
+                                KnownKey{"max_rate", kLater}};
 constexpr std::array kMatchKeys{KnownKey{"protocol"},
                                 KnownKey{"source"},
                                 KnownKey{"destination"},
@@ -77,6 +78,7 @@ const Level kTopLevel{"the top of the file", kTopKeys};
 const Level kLinkLevel{"a link", kLinkKeys};
 const Level kClassLevel{"a class", kClassKeys};
 const Level kEachLevel{"each", kEachKeys};
+const Level kLimitLevel{"a limit", kLimitKeys};
 const Level kMatchLevel{"match", kMatchKeys};
 
 std::string nearest(std::string_view word, std::span<const std::string_view> candidates) {
