@@ -21,14 +21,17 @@ std::string on_one_line(std::string name) {
   return name;
 }
 
-/// Reads the lines `queues LINK FAST SPLIT` of the daemon's answer. Its warnings we have printed ourselves.
-std::vector<QueuePair> queues_of(std::string_view answer, const Policy& policy) {
+/// Reads the lines `queues LINK FAST SPLIT` of the daemon's answer. Its warnings we have printed ourselves; its notices
+/// only it can know of.
+std::vector<QueuePair> read_answer(std::string_view answer, const Policy& policy) {
   std::vector<QueuePair> pairs;
   while (!answer.empty()) {
     const std::size_t end = std::min(answer.find('\n'), answer.size());
     std::string_view line = answer.substr(0, end);
     answer.remove_prefix(std::min(end + 1, answer.size()));
-    if (take_word(line) != "queues") continue;
+    const std::string_view kind = take_word(line);
+    if (kind == "notice") std::fputs(fmt::format("{}\n", line).c_str(), stderr);
+    if (kind != "queues") continue;
     const std::string_view name = take_word(line);
     const auto fast = parse_number<std::uint16_t>(take_word(line));
     const auto split = parse_number<std::uint16_t>(take_word(line));
@@ -56,7 +59,7 @@ Applied apply(ControlClient& daemon, const RuntimeFolder& folder, const LoadedPo
               const std::string& policy_file, Backend backend) {
   const Iptables iptables = iptables_of(backend, folder.xtables_lock());
   const std::string answer = ask(daemon, "load", on_one_line(policy.name) + '\n' + policy.text);
-  Applied applied{queues_of(answer, policy.policy), iptables.backend()};
+  Applied applied{read_answer(answer, policy.policy), iptables.backend()};
 
   UndoRecord record;
   record.boot = boot_id();

@@ -14,6 +14,7 @@
 #include "shaper/live/event_loop.h"
 #include "shaper/live/fd.h"
 #include "shaper/live/nfqueue.h"
+#include "shaper/live/realtime.h"
 #include "shaper/live/runtime_folder.h"
 #include "shaper/live/service.h"
 #include "shaper/live/system_call.h"
@@ -45,6 +46,7 @@ shaper::Fd ending_signals() {
 }
 
 int serve(const Options& options, const shaper::RuntimeFolder& folder, shaper::Readiness& readiness) {
+  shaper::sharpen_timers();
   ::openlog("shaperd", LOG_PID | (options.foreground ? LOG_PERROR : 0), LOG_DAEMON);
   shaper::EventLoop loop;
   shaper::Service service(loop, folder.control_socket(), options.credit);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "shaper/live/verdict_code.h"
+
 namespace shaper {
 namespace {
 
@@ -225,34 +227,66 @@ TEST(NfqueueMessage, CallsUnknownWhatIsNeitherPacketNorAnswer) {
   }
 }
 
-TEST(VerdictBuffer, WritesEachVerdictInThirtyTwoBytes) {
-  const auto expected = [](Bytes verdict) {
-    return little(32, 4) + little(0x301, 2) + little(1, 2) + little(0x01020304, 4) + little(0, 4) +  // netlink, no ACK
-           Bytes{0, 0, 0x1b, 0x58} + little(12, 2) + little(2, 2) + verdict + Bytes{0xde, 0xad, 0xbe, 0xef};
+TEST(VerdictBuffer, WritesVerdictsOneBehindTheOther) {
+  const auto expected = [](const Bytes& verdict, const Bytes& further = {}) {
+    const auto size = static_cast<std::uint32_t>(32 + further.size());
+    return little(size, 4) + little(0x301, 2) + little(1, 2) + little(0x01020304, 4) + little(0, 4) +  // no ACK
+           Bytes{0, 0, 0x1b, 0x58} + attribute(2, verdict + Bytes{0xde, 0xad, 0xbe, 0xef}) + further;
   };
   const PacketId id{7000, 0xdeadbeef};
   VerdictBuffer buffer;
   EXPECT_TRUE(buffer.empty());
   buffer.accept(id, 0x01020304);
   buffer.drop(id, 0x01020304);
+  buffer.repeat(id, 0x08000021, 0x01020304);
+  buffer.accept_with(id, 0x21, 0x01020304);
   buffer.detour(id, 7001, 0x01020304);
   const Bytes bytes(buffer.bytes().begin(), buffer.bytes().end());
-  EXPECT_EQ(bytes, expected({0, 0, 0, 1}) + expected({0, 0, 0, 0}) + expected({0x1b, 0x59, 0x80, 3}));
-  EXPECT_EQ(buffer.size(), 3U);
+  EXPECT_EQ(bytes, expected({0, 0, 0, 1}) + expected({0, 0, 0, 0}) +
+                       expected({0, 0, 0, 4}, attribute(3, {8, 0, 0, 0x21})) +
+                       expected({0, 0, 0, 1}, attribute(3, {0, 0, 0, 0x21})) + expected({0x1b, 0x59, 0x80, 3}));
+  EXPECT_EQ(buffer.size(), 5U);
 
   buffer.clear();
   EXPECT_TRUE(buffer.empty());
   EXPECT_TRUE(buffer.bytes().empty());
 }
 
-TEST(VerdictBuffer, HoldsSixtyFour) {
+TEST(VerdictBuffer, HoldsSixtyFourOfAnyKind) {
   VerdictBuffer buffer;
-  for (std::uint32_t i = 0; i < 64; ++i) {
-    EXPECT_FALSE(buffer.full());
-    buffer.accept({7000, i}, i);
+  for (const std::size_t bytes : {32U, 40U}) {
+    buffer.clear();
+    for (std::uint32_t i = 0; i < 64; ++i) {
+      EXPECT_FALSE(buffer.full());
+      bytes == 32 ? buffer.accept({7000, i}, i) : buffer.repeat({7000, i}, 1, i);
+    }
+    EXPECT_TRUE(buffer.full());
+    EXPECT_EQ(buffer.bytes().size(), 64 * bytes);
   }
-  EXPECT_TRUE(buffer.full());
-  EXPECT_EQ(buffer.bytes().size(), 2048U);
+}
+
+TEST(VerdictCode, KeepsWhoseVerdictItWas) {
+  for (const ClassIndex class_index : {0U, 1U, 4095U, 4096U, kCodedClasses - 1}) {
+    for (const std::uint32_t frames : {1U, 2U, 254U, 255U}) {
+      for (const Decision decision :
+           {Decision::accept, Decision::drop, Decision::detour, Decision::pass, Decision::mark}) {
+        for (std::size_t reason = 0; reason < kDropReasons; ++reason) {
+          Verdict verdict;
+          verdict.class_index = class_index;
+          verdict.frames = frames;
+          verdict.decision = decision;
+          verdict.reason = static_cast<DropReason>(reason);
+          EXPECT_EQ(decode_verdict(encode_verdict(verdict)), verdict);
+        }
+      }
+    }
+  }
+}
+
+TEST(VerdictCode, OfMoreFramesThanItCanSayKeepsTheMost) {
+  Verdict verdict;
+  verdict.frames = 1000;
+  EXPECT_EQ(decode_verdict(encode_verdict(verdict)).frames, 255U);
 }
 
 TEST(ConfigMessage, BindsWithAllParametersInOneMessage) {

@@ -48,6 +48,19 @@ Policy three_links() {
   return policy;
 }
 
+/// The same with a class each that may be told of congestion, and one that is only counted.
+Policy with_classes(Policy policy, bool ecn = true) {
+  for (std::size_t i = 0; i < policy.links.size(); ++i) {
+    ClassPolicy cls;
+    cls.link = static_cast<LinkIndex>(i);
+    cls.ecn = ecn;
+    policy.classes.push_back(cls);
+    cls.over = Over::count;
+    policy.classes.push_back(cls);
+  }
+  return policy;
+}
+
 /// The table `mangle` as iptables-restore --noflush changes it and iptables-save prints it.
 class FakeMangle {
  public:
@@ -83,6 +96,7 @@ class FakeMangle {
       } else if (verb == "-X") {
         ASSERT_THAT(chains_.at(rest), IsEmpty()) << line;
         ASSERT_THAT(save(), Not(HasSubstr("-j " + rest + "\n"))) << line;
+        ASSERT_THAT(save(), Not(HasSubstr("-g " + rest + "\n"))) << line;
         chains_.erase(rest);
       } else {
         ASSERT_EQ(line, "COMMIT");
@@ -146,6 +160,80 @@ TEST(Rules, TextsForAFreshHostAreTheGoldenOnes) {
   EXPECT_EQ(install_text(three_links(), Family::ipv6, ""), golden("rules_install_ipv6.txt"));
   EXPECT_EQ(rules_to_remove(golden("rules_save_mess.txt")), golden("rules_remove_mess.txt"));
   EXPECT_EQ(install_text(one_link(), Family::ipv4, golden("rules_save_mess.txt")), golden("rules_repair_mess.txt"));
+}
+
+TEST(Rules, WhereCongestionMayBeToldTheTextsAreTheGoldenOnes) {
+  EXPECT_EQ(install_text(with_classes(three_links()), Family::ipv4, ""), golden("rules_install_ce_ipv4.txt"));
+  EXPECT_EQ(install_text(with_classes(three_links(), false), Family::ipv4, ""), golden("rules_install_ipv4.txt"));
+  Policy other_bit = with_classes(one_link());
+  other_bit.mark_mask = 0x80000000;
+  EXPECT_THAT(install_text(other_bit, Family::ipv6, ""),
+              HasSubstr("-A shaper-out -m mark --mark 0x80000000/0x80000000 -g shaper-ce\n"));
+}
+
+TEST(Rules, CeIsSetOnlyInADirectionWhereAPacketMayWait) {
+  const auto with = [](auto change) {
+    Policy policy = with_classes(one_link());
+    for (ClassPolicy& cls : policy.classes) change(policy, cls);
+    return sets_ce(policy, Direction::egress);
+  };
+  EXPECT_TRUE(with([](Policy&, ClassPolicy&) {}));
+  EXPECT_FALSE(with([](Policy&, ClassPolicy& cls) { cls.ecn = false; }));
+  EXPECT_FALSE(with([](Policy&, ClassPolicy& cls) { cls.aqm = false; }));
+  EXPECT_FALSE(with([](Policy&, ClassPolicy& cls) { cls.over = Over::count; }));
+  EXPECT_TRUE(with([](Policy& policy, ClassPolicy& cls) {
+    cls.over = Over::count;
+    policy.links[0].rate = DataRate{1'000'000};
+  })) << "it waits for the link";
+  EXPECT_TRUE(with([](Policy&, ClassPolicy& cls) {
+    cls.over = Over::count;
+    cls.limits = {0};
+  })) << "or for a limit";
+  EXPECT_FALSE(sets_ce(with_classes(one_link()), Direction::ingress));
+  EXPECT_TRUE(sets_ce(with_classes(three_links()), Direction::ingress));
+}
+
+/// What is known of a daemon is its links and queues, not its classes.
+TEST(Rules, RulesForCeAreOfNoConcernToWhoDoesNotKnowTheClasses) {
+  const auto state = [](const Policy& policy, const FakeMangle& table) {
+    return inspect_rules(policy, kQueues, Family::ipv6, table.save()).state;
+  };
+  FakeMangle table;
+  table.restore(install_text(with_classes(three_links()), Family::ipv6, table.save()));
+  EXPECT_EQ(state(with_classes(three_links()), table), RulesState::present);
+  EXPECT_EQ(state(three_links(), table), RulesState::present);
+  EXPECT_EQ(state(with_classes(three_links(), false), table), RulesState::partly);
+
+  Policy other_bit = three_links();
+  other_bit.mark_mask = 0x1;
+  EXPECT_EQ(state(other_bit, table), RulesState::partly);
+  FakeMangle damaged = table;
+  damaged.rules("shaper-ce").pop_back();
+  EXPECT_EQ(state(three_links(), damaged), RulesState::partly);
+  FakeMangle doubled = table;
+  doubled.add("shaper-ce -j ACCEPT");
+  EXPECT_EQ(state(three_links(), doubled), RulesState::partly);
+}
+
+TEST(Rules, ForeignRulesThatRunTwiceAreNamed) {
+  FakeMangle table;
+  for (const auto* chain : {"dscp", "deeper", "elsewhere"}) table.make_chain(chain);
+  table.add("POSTROUTING -o eth0 -j TTL --ttl-set 64");
+  table.add("POSTROUTING -o eth0 -m comment --comment \"see -j TEE \" -j dscp");
+  table.add("POSTROUTING -o eth0 -j ACCEPT");
+  table.add("dscp -g deeper");
+  table.add("deeper -j dscp");
+  table.add("deeper -j MARK --set-xmark 0x1/0xffffffff");
+  table.add("elsewhere -j TOS --set-tos 0x10/0xff");
+  table.add("OUTPUT -j elsewhere");
+  table.add("INPUT -j CONNMARK --restore-mark --nfmask 0xffffffff --ctmask 0xffffffff");
+  table.restore(install_text(with_classes(one_link()), Family::ipv4, table.save()));
+
+  EXPECT_THAT(
+      rules_run_twice(with_classes(one_link()), table.save()),
+      ElementsAre("-A POSTROUTING -o eth0 -j TTL --ttl-set 64", "-A deeper -j MARK --set-xmark 0x1/0xffffffff"));
+  EXPECT_THAT(rules_run_twice(with_classes(three_links()), table.save()), testing::SizeIs(3)) << "INPUT, too";
+  EXPECT_THAT(rules_run_twice(with_classes(one_link(), false), table.save()), IsEmpty());
 }
 
 TEST(Rules, LoopbackIsNamedOnlyWhereThePolicyNamesIt) {
@@ -234,6 +322,9 @@ TEST(Rules, AnyMessBecomesOneSetAndThenNone) {
                                       "docker -j shaper-out",
                                       "shaper-out -o eth0 -j NFQUEUE --queue-num 7",
                                       "shaper-in -j shaper-out",
+                                      "shaper-ce -j ACCEPT",
+                                      "shaper-out -m mark --mark 0x1/0x1 -g shaper-ce",
+                                      "shaper-out -m mark --mark 0x8000000/0x8000000 -g shaper-ce",
                                       "shaper-out -o eth0 -j NFQUEUE --queue-num 41000 --queue-bypass"};
   for (int round = 0; round < 300; ++round) {
     FakeMangle clean;
@@ -243,13 +334,15 @@ TEST(Rules, AnyMessBecomesOneSetAndThenNone) {
     if (chains) {
       table.make_chain("shaper-out");
       table.make_chain("shaper-in");
+      table.make_chain("shaper-ce");
     }
     for (auto n = random() % 9; chains && n > 0; --n) {
       const std::string& rule = mess[random() % mess.size()];
       auto& list = table.rules(rule);
       list.insert(list.begin() + static_cast<std::ptrdiff_t>(random() % (list.size() + 1)), rule);
     }
-    const Policy policy = round % 2 == 0 ? one_link() : three_links();
+    const Policy links = round % 2 == 0 ? one_link() : three_links();
+    const Policy policy = round % 3 == 0 ? links : with_classes(links);
 
     FakeMangle wanted = clean;
     wanted.restore(install_text(policy, Family::ipv6, wanted.save()));

@@ -150,18 +150,26 @@ void ControlServer::publish(std::string_view lines) {
   }
 }
 
+Progress ControlServer::next_slice(Client& client) {
+  try {
+    return client.slices(client.response);
+  } catch (const std::exception& error) {
+    client.response = {ResponseStatus::refused, error.what()};
+    return Progress::done;
+  }
+}
+
 bool ControlServer::work() {
   bool unfinished = false;
   for (auto client = clients_.begin(); client != clients_.end();) {
     const auto current = client++;
     if (!current->slices) continue;
-    if (current->slices(current->body)) {
-      unfinished = true;
-      continue;
-    }
+    const Progress progress = next_slice(*current);
+    unfinished |= progress == Progress::more;
+    if (progress != Progress::done) continue;
     current->slices = nullptr;
-    current->out += encode_head(ResponseStatus::ok, current->body.size());
-    current->out += std::exchange(current->body, {});
+    current->out += encode_head(current->response.status, current->response.body.size());
+    current->out += std::exchange(current->response, {}).body;
     answer_requests(*current);
     if (!write_out(*current)) remove(current);
   }

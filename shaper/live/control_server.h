@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <string>
@@ -23,8 +24,15 @@ struct Peer {
   pid_t process = 0;
 };
 
-/// Appends the next slice of a long answer's body; true: there is more. A slice should take less than a millisecond.
-using Slices = std::function<bool(std::string& body)>;
+/// How far a long answer is.
+enum class Progress : std::uint8_t {
+  more,   ///< call again soon
+  waits,  ///< nothing to do until something wakes the loop up
+  done,
+};
+
+/// Makes the next slice of a long answer. A slice should take less than a millisecond.
+using Slices = std::function<Progress(Response& response)>;
 
 /// The client gets `head` now and everything that is published from now on.
 struct Subscription {
@@ -44,7 +52,7 @@ class ControlServer {
   void publish(std::string_view lines);
   [[nodiscard]] bool has_subscribers() const;
 
-  /// Makes one slice of each long answer; true while one is unfinished.
+  /// Makes one slice of each long answer; true while one has more to do.
   bool work();
 
   /// Whether everything was sent that is not for a subscriber.
@@ -58,7 +66,7 @@ class ControlServer {
     std::string out;
     std::size_t sent = 0;  // of `out`
     Slices slices;
-    std::string body;  // made by slices so far
+    Response response;  // made by slices so far
     bool subscribed = false;
     bool waits_to_write = false;
     std::uint64_t skipped = 0;  // lines that a slow subscriber lost
@@ -69,6 +77,7 @@ class ControlServer {
   void on_event(Clients::iterator client, std::uint32_t events);
   [[nodiscard]] bool read_requests(Client& client);
   void answer_requests(Client& client);
+  [[nodiscard]] static Progress next_slice(Client& client);
   [[nodiscard]] bool write_out(Client& client);
   void remove(Clients::iterator client);
 

@@ -1,34 +1,19 @@
 #include "shaper/live/iptables.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <fstream>
 #include <optional>
 #include <sstream>
+
+#include "shaper/live/iptables_host.h"
 
 namespace shaper {
 namespace {
 
 constexpr int kLockSeconds = 5;
 constexpr std::chrono::seconds kTimeLimit{kLockSeconds + 10};
-
-std::string_view family_name(Family family) {
-  return family == Family::ipv6 ? "IPv6" : "IPv4";
-}
-
-std::string program(Family family, Backend backend, std::string_view verb) {
-  const std::string_view stem = family == Family::ipv6 ? "ip6tables" : "iptables";
-  return backend == Backend::host ? fmt::format("{}-{}", stem, verb)
-                                  : fmt::format("{}-{}-{}", stem, name_of(backend), verb);
-}
-
-Backend other_than(Backend backend) {
-  return backend == Backend::nft ? Backend::legacy : Backend::nft;
-}
 
 /// What iptables said, on one line and free of control characters.
 std::string own_words(const Outcome& outcome) {
@@ -49,47 +34,6 @@ std::string failure(const Command& command, const Outcome& outcome) {
     return fmt::format("{}: another program held the xtables lock for {} s; try again", name, kLockSeconds);
   }
   return fmt::format("{}: {}", name, own_words(outcome));
-}
-
-/// What the kernel says about the legacy table: asking iptables itself would create it.
-enum class LegacyTable : std::uint8_t {
-  missing,
-  there,
-  unknown
-};  // unknown: in a user namespace, the list is not ours
-
-LegacyTable legacy_table(Family family) {
-  const char* list = family == Family::ipv6 ? "/proc/net/ip6_tables_names" : "/proc/net/ip_tables_names";
-  if (access(list, F_OK) != 0) return LegacyTable::missing;
-  std::ifstream names{list};
-  if (!names) return LegacyTable::unknown;
-  for (std::string name; std::getline(names, name);) {
-    if (name == "mangle") return LegacyTable::there;
-  }
-  return LegacyTable::missing;
-}
-
-/// Why rules for IPv6 are left out; nothing: they are not.
-std::optional<std::string> reason_without_ipv6(Backend backend) {
-  if (access("/proc/sys/net/ipv6", F_OK) != 0) return "this kernel runs without it";
-  const std::string name = program(Family::ipv6, backend, "restore");
-  if (!find_program(name)) return fmt::format("there is no {}", name);
-  return std::nullopt;
-}
-
-std::string without_ipv6(std::string_view reason) {
-  return fmt::format("IPv6 is left out: {}", reason);
-}
-
-std::vector<Family> families(Backend backend) {
-  return reason_without_ipv6(backend) ? std::vector{Family::ipv4} : std::vector{Family::ipv4, Family::ipv6};
-}
-
-/// The kernel lacks the table or the whole family: no rule can be there.
-bool means_no_table(std::string_view error) {
-  constexpr std::array<std::string_view, 4> kWords{"do you need to insmod", "Table does not exist",
-                                                   "Address family not supported", "Protocol not supported"};
-  return std::ranges::any_of(kWords, [&](std::string_view words) { return error.find(words) != error.npos; });
 }
 
 }  // namespace
@@ -170,6 +114,18 @@ std::string Iptables::take_back(std::span<const Step> done) const {
   return trouble;
 }
 
+/// Whether the rules go in without those that set CE. They are tried, for error words differ from back end to back end.
+bool Iptables::lacks_ce(const Policy& policy, std::span<const QueuePair> queues, const Step& failed) const {
+  if (!sets_ce(policy, Direction::egress) && !sets_ce(policy, Direction::ingress)) return false;
+  Policy plain = policy;
+  for (ClassPolicy& cls : plain.classes) cls.ecn = false;
+  const auto text = rules_to_install(plain, queues, failed.family, failed.before);
+  if (!text || !restore(failed.family, *text)) return false;
+  const Step tried{failed.family, failed.before, *text};
+  static_cast<void>(take_back(std::span{&tried, 1}));
+  return true;
+}
+
 Iptables::Expected<std::vector<std::string>> Iptables::install(const Policy& policy,
                                                                std::span<const QueuePair> queues) const {
   std::vector<std::string> notices;
@@ -183,7 +139,20 @@ Iptables::Expected<std::vector<std::string>> Iptables::install(const Policy& pol
       notices.push_back(without_ipv6(done.error()));
       continue;
     }
-    return tl::unexpected(done.error() + take_back(std::span{*steps}.first(i)));
+    std::string trouble = done.error();
+    if (lacks_ce(policy, queues, step)) {
+      trouble = fmt::format("this kernel cannot set CE by a rule (xt_mark, xt_TOS); set ecn = false in each class ({})",
+                            done.error());
+    }
+    return tl::unexpected(trouble + take_back(std::span{*steps}.first(i)));
+  }
+  for (const Step& step : *steps) {
+    for (const std::string& rule : rules_run_twice(policy, step.before)) {
+      notices.push_back(
+          fmt::format("{}: this rule runs twice for each packet that gets CE; move it to another hook, or "
+                      "set ecn = false: {}",
+                      family_name(step.family), rule));
+    }
   }
   // Only now, so that nothing is unshaped meanwhile.
   const auto cleaned = Iptables{other_than(backend_), lock_file_}.remove_own(Unreadable::is_empty);

@@ -40,7 +40,7 @@ class Iptables {
   [[nodiscard]] Expected<void> restore(Family family, const std::string& text) const;
 
   /// Exactly one set of our rules in both families, none in the other back end; on an error, what was before. Returns
-  /// notices for the operator: IPv6 left out, leftovers in the other back end.
+  /// notices for the operator: IPv6 left out, leftovers in the other back end, foreign rules that CE lets run twice.
   [[nodiscard]] Expected<std::vector<std::string>> install(const Policy& policy,
                                                            std::span<const QueuePair> queues) const;
   /// None of our rules in any family or back end. Goes on after an error and reports the first one; that the other back
@@ -72,6 +72,7 @@ class Iptables {
                                                           std::vector<std::string>& notices) const;
   [[nodiscard]] Expected<void> remove_own(Unreadable unreadable) const;
   [[nodiscard]] std::string take_back(std::span<const Step> done) const;
+  [[nodiscard]] bool lacks_ce(const Policy& policy, std::span<const QueuePair> queues, const Step& failed) const;
 
   Backend backend_;
   std::string lock_file_;

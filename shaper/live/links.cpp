@@ -40,6 +40,11 @@ bool drain(int fd) {
   }
 }
 
+bool is_bridge(rtnl_link* link) {
+  const char* const type = rtnl_link_get_type(link);
+  return type != nullptr && std::string_view(type) == "bridge";
+}
+
 }  // namespace
 
 void LinkWatch::Close::operator()(nl_sock* socket) const {
@@ -77,13 +82,24 @@ int LinkWatch::read_links(Links& links) {
   }
   if (error < 0) return error;
   const std::unique_ptr<nl_cache, FreeCache> cache(raw);
+  std::map<std::string, std::uint32_t> masters;
   for (nl_object* object = nl_cache_get_first(raw); object != nullptr; object = nl_cache_get_next(object)) {
     auto* const link = reinterpret_cast<rtnl_link*>(object);
     const char* const name = rtnl_link_get_name(link);
     if (name == nullptr) continue;
-    links.insert_or_assign(name, LinkFacts{.index = static_cast<std::uint32_t>(rtnl_link_get_ifindex(link)),
-                                           .mtu = rtnl_link_get_mtu(link),
-                                           .up = (rtnl_link_get_flags(link) & IFF_UP) != 0});
+    LinkFacts facts;
+    facts.index = static_cast<std::uint32_t>(rtnl_link_get_ifindex(link));
+    facts.mtu = rtnl_link_get_mtu(link);
+    facts.up = (rtnl_link_get_flags(link) & IFF_UP) != 0;
+    facts.bridge = is_bridge(link);
+    links.insert_or_assign(name, facts);
+    if (const int master = rtnl_link_get_master(link); master > 0) masters[name] = static_cast<std::uint32_t>(master);
+  }
+  // A bond or a VRF has ports, too; they are no matter here.
+  for (const auto& [port, index] : masters) {
+    for (const auto& [name, facts] : links) {
+      if (facts.bridge && facts.index == index) links[port].port_of = name;
+    }
   }
   return 0;
 }

@@ -1,4 +1,5 @@
-// The network interfaces of this namespace as they are now: name, index, MTU, up or down; and which of them changed.
+// The network interfaces of this namespace as they are now: name, index, MTU, up or down, bridges and
+// their ports; and which of them changed.
 //
 // A notification only says that something changed: then all interfaces are read again and compared. So a lost
 // notification costs nothing, and an interface that vanishes and returns with another index is seen as changed.
@@ -21,6 +22,8 @@ struct LinkFacts {
   std::uint32_t index = 0;
   std::uint32_t mtu = 0;  ///< largest IP packet, bytes
   bool up = false;        ///< set up by the administrator; says nothing of a carrier
+  bool bridge = false;
+  std::string port_of;  ///< the bridge that it is a port of; empty: none
 
   friend bool operator==(const LinkFacts&, const LinkFacts&) = default;
 };

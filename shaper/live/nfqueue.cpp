@@ -228,19 +228,20 @@ bool probe_permission() {
   return true;
 }
 
-std::optional<KernelQueueCounters> read_queue_counters(std::uint16_t number) {
-  const Fd fd(::open("/proc/net/netfilter/nfnetlink_queue", O_RDONLY | O_CLOEXEC));
-  if (!fd) return std::nullopt;
+KernelQueueTable::KernelQueueTable() : fd_(::open("/proc/net/netfilter/nfnetlink_queue", O_RDONLY | O_CLOEXEC)) {}
+
+std::string KernelQueueTable::read() const {
   std::string text;
   std::array<char, 4096> piece;
-  for (ssize_t size = 0; (size = ::read(fd.get(), piece.data(), piece.size())) > 0;) {
+  ssize_t size = 0;
+  while ((size = ::pread(fd_.get(), piece.data(), piece.size(), static_cast<off_t>(text.size()))) > 0) {
     text.append(piece.data(), static_cast<std::size_t>(size));
   }
-  return parse_queue_counters(text, number);
+  return text;
 }
 
 std::optional<std::uint32_t> owner_of(std::uint16_t number) {
-  const std::optional<KernelQueueCounters> counters = read_queue_counters(number);
+  const auto counters = parse_queue_counters(KernelQueueTable().read(), number);
   if (!counters) return std::nullopt;
   return counters->port;
 }

@@ -133,8 +133,17 @@ class NfqueueSocket {
 /// Throws std::system_error, also when this kernel has no NFQUEUE.
 [[nodiscard]] bool probe_permission();
 
-/// The kernel's counters of a queue; nothing if nobody has bound it or /proc does not tell.
-[[nodiscard]] std::optional<KernelQueueCounters> read_queue_counters(std::uint16_t number);
+/// The kernel's table of the queues of this network namespace, for parse_queue_counters(). Opened once.
+class KernelQueueTable {
+ public:
+  KernelQueueTable();
+
+  /// As it is now; empty if /proc does not tell.
+  [[nodiscard]] std::string read() const;
+
+ private:
+  Fd fd_;
+};
 
 /// The netlink port id of the queue's owner.
 [[nodiscard]] std::optional<std::uint32_t> owner_of(std::uint16_t number);

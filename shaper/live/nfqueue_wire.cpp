@@ -12,41 +12,16 @@
 #include <cassert>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
+
+#include "shaper/live/netlink_bytes.h"
 
 namespace shaper {
 namespace {
 
-using Bytes = std::span<const std::uint8_t>;
+using namespace netlink;
 
 constexpr std::uint16_t kPacketType = NFNL_SUBSYS_QUEUE << 8 | NFQNL_MSG_PACKET;
 constexpr std::uint16_t kConfigType = NFNL_SUBSYS_QUEUE << 8 | NFQNL_MSG_CONFIG;
-constexpr std::size_t kAlign = 4;  // of netlink attributes
-
-/// The wire structure at the start of `bytes`, which must be long enough; nothing there is aligned for sure.
-template <typename Wire>
-Wire read(Bytes bytes) {
-  Wire value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
-}
-
-Bytes first(Bytes bytes, std::size_t size) {
-  return bytes.first(std::min(size, bytes.size()));
-}
-
-/// Calls visit(type, what is there of the value, length that it claims) for each attribute.
-template <typename Visit>
-void for_each_attribute(Bytes bytes, Visit&& visit) {
-  while (bytes.size() >= sizeof(nlattr)) {
-    const auto header = read<nlattr>(bytes);
-    if (header.nla_len < sizeof header) return;
-    const std::size_t claimed = header.nla_len - sizeof header;
-    visit(header.nla_type & NLA_TYPE_MASK, first(bytes.subspan(sizeof header), claimed), claimed);
-    const std::size_t step = (header.nla_len + kAlign - 1) / kAlign * kAlign;
-    bytes = bytes.subspan(std::min(step, bytes.size()));
-  }
-}
 
 std::optional<std::uint32_t> read_number(Bytes value) {
   if (value.size() < sizeof(std::uint32_t)) return std::nullopt;
@@ -150,24 +125,35 @@ NfqueueMessage parse_nfqueue_message(std::span<const std::uint8_t> datagram) {
 }
 
 void VerdictBuffer::accept(PacketId id, std::uint32_t sequence) {
-  append(id, NF_ACCEPT, sequence);
+  append(id, NF_ACCEPT, std::nullopt, sequence);
 }
 
 void VerdictBuffer::drop(PacketId id, std::uint32_t sequence) {
-  append(id, NF_DROP, sequence);
+  append(id, NF_DROP, std::nullopt, sequence);
 }
 
 void VerdictBuffer::detour(PacketId id, std::uint16_t queue, std::uint32_t sequence) {
-  append(id, NF_QUEUE | NF_VERDICT_FLAG_QUEUE_BYPASS | std::uint32_t{queue} << 16, sequence);
+  append(id, NF_QUEUE | NF_VERDICT_FLAG_QUEUE_BYPASS | std::uint32_t{queue} << 16, std::nullopt, sequence);
 }
 
-void VerdictBuffer::append(PacketId id, std::uint32_t verdict, std::uint32_t sequence) {
+void VerdictBuffer::repeat(PacketId id, std::uint32_t fwmark, std::uint32_t sequence) {
+  append(id, NF_REPEAT, fwmark, sequence);
+}
+
+void VerdictBuffer::accept_with(PacketId id, std::uint32_t fwmark, std::uint32_t sequence) {
+  append(id, NF_ACCEPT, fwmark, sequence);
+}
+
+void VerdictBuffer::append(PacketId id, std::uint32_t verdict, std::optional<std::uint32_t> fwmark,
+                           std::uint32_t sequence) {
   assert(!full());
-  char* const place = reinterpret_cast<char*>(bytes_.data() + size_ * kMessageBytes);
+  char* const place = reinterpret_cast<char*>(bytes_.data() + used_);
   nlmsghdr* const message = nfq_nlmsg_put(place, NFQNL_MSG_VERDICT, id.queue);
   message->nlmsg_seq = sequence;
   nfq_nlmsg_verdict_put(message, static_cast<int>(id.number), static_cast<int>(verdict));
-  assert(message->nlmsg_len == kMessageBytes);
+  if (fwmark) nfq_nlmsg_verdict_put_mark(message, *fwmark);
+  assert(message->nlmsg_len <= kLongestMessage);
+  used_ += message->nlmsg_len;  // a multiple of four: all parts of it are
   ++size_;
 }
 

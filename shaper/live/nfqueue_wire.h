@@ -64,20 +64,26 @@ class VerdictBuffer {
   /// Into another queue of this network namespace, at its end and with another number; accepted if nobody listens
   /// there.
   void detour(PacketId id, std::uint16_t queue, std::uint32_t sequence);
+  /// Gives the packet the fwmark, all 32 bits of it, and lets it run through the same hook again, from its first rule
+  /// on.
+  void repeat(PacketId id, std::uint32_t fwmark, std::uint32_t sequence);
+  /// Gives the packet the fwmark and accepts it.
+  void accept_with(PacketId id, std::uint32_t fwmark, std::uint32_t sequence);
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] bool full() const { return size_ == kCapacity; }
-  [[nodiscard]] std::span<const std::uint8_t> bytes() const { return {bytes_.data(), size_ * kMessageBytes}; }
-  void clear() { size_ = 0; }
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const { return std::span(bytes_).first(used_); }
+  void clear() { size_ = used_ = 0; }
 
  private:
-  static constexpr std::size_t kMessageBytes = 32;  // netlink 16, nfnetlink 4, attribute 4, verdict and id 8
+  static constexpr std::size_t kLongestMessage = 40;  // netlink 16, nfnetlink 4, attributes: verdict 12, mark 8
 
-  void append(PacketId id, std::uint32_t verdict, std::uint32_t sequence);
+  void append(PacketId id, std::uint32_t verdict, std::optional<std::uint32_t> fwmark, std::uint32_t sequence);
 
-  alignas(4) std::array<std::uint8_t, kCapacity * kMessageBytes> bytes_;
-  std::size_t size_ = 0;
+  alignas(4) std::array<std::uint8_t, kCapacity * kLongestMessage> bytes_;
+  std::size_t size_ = 0;  // verdicts
+  std::size_t used_ = 0;  // bytes of them
 };
 
 /// How the kernel shall treat a queue.

@@ -23,33 +23,28 @@ Packet packet_from(const QueuedPacket& queued) {
   return packet;
 }
 
+/// The verdict on a packet that the core is not told of.
+Verdict unmetered(PacketId id) {
+  Verdict verdict;
+  verdict.id = id;
+  verdict.decision = Decision::pass;
+  verdict.class_index = kNoClass;
+  return verdict;
+}
+
 }  // namespace
 
-tl::expected<void, BindRefusal> PacketLoop::bind(const QueuePair& queues) {
-  if (auto split = socket_.bind(queues.split, QueueKind::split); !split) return tl::unexpected(split.error());
-  if (auto fast = socket_.bind(queues.fast, QueueKind::fast); !fast) {
-    socket_.unbind(queues.split);
-    return tl::unexpected(fast.error());
-  }
-  roles_.push_back({queues.split, queues.link, QueueKind::split, queues.split, {}});
-  roles_.push_back({queues.fast, queues.link, QueueKind::fast, queues.split, {}});
-  return {};
-}
-
-void PacketLoop::assign(std::span<const QueuePair> queues) {
-  for (Role& role : roles_) {
-    role.link.reset();
-    for (const QueuePair& pair : queues) {
-      if (pair.split == role.split) role.link = pair.link;
-    }
-  }
-}
-
-void PacketLoop::drive(Shaper& shaper) {
+void PacketLoop::drive(Shaper& shaper, const Policy& policy) {
   shaper_ = &shaper;
+  obey(policy);
   loop_.add(socket_.fd(), EPOLLIN, [this](std::uint32_t) { on_readable(); });
   loop_.on_timer([this] { on_timer(); });
   on_readable();
+}
+
+void PacketLoop::obey(const Policy& policy) {
+  pace_.set_quantum(wake_quantum(policy));
+  mark_bit_ = sets_ce(policy, Direction::egress) || sets_ce(policy, Direction::ingress) ? policy.mark_mask : 0;
 }
 
 PacketLoop::Role* PacketLoop::role_of(std::uint16_t number) {
@@ -84,7 +79,8 @@ void PacketLoop::on_readable() {
       break;
     }
   }
-  on_timer();
+  release_due(monotonic_now());
+  arm_timer();
 }
 
 Received PacketLoop::read_batch(Instant now) {
@@ -101,10 +97,11 @@ Received PacketLoop::read_batch(Instant now) {
 
 void PacketLoop::on_packet(const QueuedPacket& queued, Instant now) {
   if (queued.truncated) ++counters_.truncated_messages;
+  if ((queued.mark & mark_bit_) != 0) return on_unmarked(queued, now);
   const Role* role = role_of(queued.id.queue);
   if (role == nullptr || !role->link || passing_) {
     // The queue of a link that the policy does not name any more, or the end: nothing is metered.
-    verdicts_.push_back({queued.id, Decision::pass, DropReason::policed, 1, 0, {}, Nanos{0}});
+    verdicts_.push_back(unmetered(queued.id));
     return;
   }
   Packet packet = packet_from(queued);
@@ -118,6 +115,13 @@ void PacketLoop::on_packet(const QueuedPacket& queued, Instant now) {
   }
 }
 
+void PacketLoop::on_unmarked(const QueuedPacket& queued, Instant now) {
+  ++counters_.unmarked_packets;
+  counters_.latest_unmarked = now;
+  if (buffer_.full()) flush();
+  buffer_.accept_with(queued.id, queued.mark & ~mark_bit_, encode_verdict(unmetered(queued.id)));
+}
+
 void PacketLoop::on_error(const ErrorReply& reply, Instant now) {
   if (reply.error == 0 || reply.config) return;
   if (reply.error != ENOENT) {
@@ -129,49 +133,61 @@ void PacketLoop::on_error(const ErrorReply& reply, Instant now) {
   Verdict verdict = decode_verdict(reply.sequence);
   if (reply.packet) verdict.id = *reply.packet;
   if (Role* role = role_of(reply.queue)) ++role->counters.lost_verdicts;
+  if (verdict.class_index == kNoClass) return;
   shaper_->on_lost(verdict);
   if (log_ != nullptr) log_->lost(now, verdict);
 }
 
 void PacketLoop::on_timer() {
   const Instant now = monotonic_now();
-  const std::optional<Instant> next = shaper_->next_departure();
-  if (next && *next <= now) {
-    latest_wake_ = now;
-    if (log_ != nullptr) log_->release(now);
-    shaper_->release(now, verdicts_);
-    if (log_ != nullptr) log_->outcomes(now, verdicts_);
-    send_verdicts();
-  }
+  pace_.woke(now);
+  release_due(now);
   arm_timer();
+}
+
+void PacketLoop::release_due(Instant now) {
+  const std::optional<Instant> next = shaper_->next_departure();
+  if (!next || *next > now) return;
+  if (log_ != nullptr) log_->release(now);
+  shaper_->release(now, verdicts_);
+  if (log_ != nullptr) log_->outcomes(now, verdicts_);
+  send_verdicts();
 }
 
 void PacketLoop::arm_timer() {
   std::optional<Instant> next = shaper_->next_departure();
-  if (next) next = std::max(*next, latest_wake_ + kWakeQuantum);
+  if (next) next = pace_.earliest(*next);
   loop_.set_timer(next);
+}
+
+void PacketLoop::put(const Verdict& verdict) {
+  const std::uint32_t code = encode_verdict(verdict);
+  switch (verdict.decision) {
+    case Decision::accept:
+    case Decision::pass:
+      buffer_.accept(verdict.id, code);
+      break;
+    case Decision::mark:
+      // Without a bit no rule of ours would catch it there, and it would come back.
+      mark_bit_ != 0 ? buffer_.repeat(verdict.id, verdict.fwmark | mark_bit_, code) : buffer_.accept(verdict.id, code);
+      break;
+    case Decision::drop:
+      buffer_.drop(verdict.id, code);
+      break;
+    case Decision::detour:
+      if (Role* role = role_of(verdict.id.queue)) {
+        buffer_.detour(verdict.id, role->split, code);
+        ++role->counters.split_packets;
+        detours_sent_ = true;
+      }
+      break;
+  }
 }
 
 void PacketLoop::send_verdicts() {
   for (const Verdict& verdict : verdicts_) {
     if (buffer_.full()) flush();
-    const std::uint32_t code = encode_verdict(verdict);
-    switch (verdict.decision) {
-      case Decision::accept:
-      case Decision::pass:
-        buffer_.accept(verdict.id, code);
-        break;
-      case Decision::drop:
-        buffer_.drop(verdict.id, code);
-        break;
-      case Decision::detour:
-        if (Role* role = role_of(verdict.id.queue)) {
-          buffer_.detour(verdict.id, role->split, code);
-          ++role->counters.split_packets;
-          detours_sent_ = true;
-        }
-        break;
-    }
+    put(verdict);
   }
   flush();
   if (verdicts_.empty()) return;
@@ -190,49 +206,6 @@ void PacketLoop::flush() {
     if (socket_.send(buffer_)) return;
   }
   buffer_.clear();
-}
-
-void PacketLoop::swap(const Policy& policy, std::string_view policy_text, std::span<const event::Name> names) {
-  const Instant now = monotonic_now();
-  shaper_->swap(policy, now, verdicts_);
-  if (log_ != nullptr) {
-    log_->swap(now, policy, policy_text, names);
-    log_->outcomes(now, verdicts_);
-  }
-  send_verdicts();
-  arm_timer();
-}
-
-void PacketLoop::set_mtu(LinkIndex link, std::uint32_t mtu) {
-  shaper_->set_mtu(link, mtu);
-  if (log_ != nullptr) log_->mtu(monotonic_now(), link, mtu);
-}
-
-void PacketLoop::pass_all() {
-  const Instant now = monotonic_now();
-  passing_ = true;
-  shaper_->pass_all(now, verdicts_);
-  if (log_ != nullptr) {
-    log_->pass_all(now);
-    log_->outcomes(now, verdicts_);
-  }
-  send_verdicts();
-  read_dry(now);
-  // Rules may still lead here: what comes from now on does not wait in the kernel, so closing the socket loses nothing.
-  // (Where the kernel refuses, what comes between the last verdict and the close is lost.)
-  for (const Role& role : roles_) static_cast<void>(socket_.let_through(role.number));
-  read_dry(now);
-  arm_timer();
-}
-
-/// Gives verdicts until nothing is left to read; a flood does not keep it here for ever.
-void PacketLoop::read_dry(Instant now) {
-  constexpr int kMostBatches = 10'000;
-  bool dry = false;
-  for (int batch = 0; batch < kMostBatches && !dry; ++batch) {
-    dry = read_batch(now).dry;
-    send_verdicts();
-  }
 }
 
 }  // namespace shaper

@@ -1,8 +1,12 @@
 // Drives the core with the kernel's packets: reads the queues, tells the core the time, sends its verdicts.
 //
 // The clock is read once for a batch of packets. Verdicts are flushed at the end of every batch and of every wake-up,
-// so none waits for the next packet. Wake-ups closer together than kWakeQuantum become one: the buckets keep what that
+// so none waits for the next packet. How often the timer wakes it is bounded (wake_pace.h): the buckets keep what that
 // costs. Nothing in here throws once it runs, and every error is counted.
+//
+// A packet that tells of congestion is sent through its hook again with our mark bit, and our first rules there set CE,
+// clear the bit and accept it (model/rules.h). One that comes back here with the bit has met no such rule: it was
+// charged already, so it goes, with the bit cleared.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +18,7 @@
 #include "shaper/core/shaper.h"
 #include "shaper/live/event_loop.h"
 #include "shaper/live/nfqueue.h"
+#include "shaper/live/wake_pace.h"
 #include "shaper/model/event_log.h"
 #include "shaper/model/rules.h"
 
@@ -21,9 +26,6 @@ namespace shaper {
 
 class PacketLoop {
  public:
-  /// Sleeping and waking costs 12 to 17 us of CPU, so at most five thousand times a second.
-  static constexpr Nanos kWakeQuantum = std::chrono::microseconds{200};
-
   struct QueueCounters {
     std::uint64_t split_packets = 0;
     std::uint64_t lost_verdicts = 0;
@@ -33,6 +35,8 @@ class PacketLoop {
     std::uint64_t unknown_messages = 0;
     std::uint64_t other_errors = 0;  ///< error replies that are not ENOENT
     std::optional<int> latest_error;
+    std::uint64_t unmarked_packets = 0;  ///< came back without CE: the rules that set it are not there
+    std::optional<Instant> latest_unmarked;
   };
 
   explicit PacketLoop(EventLoop& loop) : loop_(loop) {}
@@ -43,11 +47,11 @@ class PacketLoop {
   /// rules may still lead to it.
   void assign(std::span<const QueuePair> queues);
 
-  /// Starts to read, for `shaper`. Call once, after the first bind().
-  void drive(Shaper& shaper);
+  /// Starts to read, for `shaper`, which obeys `policy`. Call once, after the first bind().
+  void drive(Shaper& shaper, const Policy& policy);
 
   /// Calls of the core that come from elsewhere go through here, so that their verdicts are sent and logged.
-  void swap(const Policy& policy, std::string_view policy_text, std::span<const event::Name> names);
+  void swap(PreparedPolicy prepared, std::string_view policy_text, std::span<const event::Name> names);
   void set_mtu(LinkIndex link, std::uint32_t mtu);
   /// Lets everything go that is held or waits to be read.
   void pass_all();
@@ -68,12 +72,16 @@ class PacketLoop {
     QueueCounters counters;
   };
 
+  void obey(const Policy& policy);
   void on_readable();
   void on_timer();
+  void release_due(Instant now);
   [[nodiscard]] Received read_batch(Instant now);
   void on_packet(const QueuedPacket& queued, Instant now);
+  void on_unmarked(const QueuedPacket& queued, Instant now);
   void on_error(const ErrorReply& reply, Instant now);
   void send_verdicts();
+  void put(const Verdict& verdict);
   void read_dry(Instant now);
   void flush();
   void arm_timer();
@@ -85,9 +93,10 @@ class PacketLoop {
   std::vector<Role> roles_;
   Verdicts verdicts_;
   VerdictBuffer buffer_;
-  Instant latest_wake_;
-  bool detours_sent_ = false;  // since the queues were last read dry
-  bool passing_ = false;       // everything goes at once
+  WakePace pace_;
+  std::uint32_t mark_bit_ = 0;  // where the policy tells of congestion
+  bool detours_sent_ = false;   // since the queues were last read dry
+  bool passing_ = false;        // everything goes at once
   EventLog* log_ = nullptr;
   Counters counters_;
 };

@@ -9,19 +9,25 @@
 
 namespace shaper {
 
-/// 20 bits class, 8 bits frames (255: that or more), 2 bits decision, 2 bits reason.
+inline constexpr std::uint32_t kCodedClasses = 1U << 18;  // 64 times what a policy may name
+inline constexpr std::uint32_t kCodedFrames = 255;
+inline constexpr ClassIndex kNoClass = kCodedClasses - 1;  // of a packet that the core was not told of
+static_assert(kDropReasons <= 8);
+static_assert(static_cast<int>(Decision::mark) < 8);
+
+/// 18 bits class, 8 bits frames (255: that or more), 3 bits decision, 3 bits reason.
 [[nodiscard]] constexpr std::uint32_t encode_verdict(const Verdict& verdict) {
-  return (verdict.class_index << 12) | (std::min(verdict.frames, 255U) << 4) |
-         (static_cast<std::uint32_t>(verdict.decision) << 2) | static_cast<std::uint32_t>(verdict.reason);
+  return (verdict.class_index % kCodedClasses << 14) | (std::min(verdict.frames, kCodedFrames) << 6) |
+         (static_cast<std::uint32_t>(verdict.decision) << 3) | static_cast<std::uint32_t>(verdict.reason);
 }
 
 /// What encode_verdict() kept: class, frames, decision and reason.
 [[nodiscard]] constexpr Verdict decode_verdict(std::uint32_t code) {
   Verdict verdict;
-  verdict.class_index = code >> 12;
-  verdict.frames = (code >> 4) & 0xff;
-  verdict.decision = static_cast<Decision>((code >> 2) & 3);
-  verdict.reason = static_cast<DropReason>(code & 3);
+  verdict.class_index = code >> 14;
+  verdict.frames = (code >> 6) & 0xff;
+  verdict.decision = static_cast<Decision>((code >> 3) & 7);
+  verdict.reason = static_cast<DropReason>(code & 7);
   return verdict;
 }
 

@@ -1,5 +1,5 @@
-// Everything is done on one picture, `OurRules`: read from a save text or made from a policy. A transaction turns one
-// picture into another. Lines are kept as iptables-save prints them, so "nothing changed" is equality of text.
+// Everything is done on one picture, `OurRules`: read from a save text (saved_rules.h) or made from a policy. A
+// transaction turns one picture into another. "Nothing changed" is equality of text.
 #include "shaper/model/rules.h"
 
 #include <fmt/format.h>
@@ -8,94 +8,35 @@
 #include <array>
 #include <cassert>
 #include <cctype>
-#include <sstream>
+#include <iterator>
+
+#include "shaper/model/saved_rules.h"
 
 namespace shaper {
 namespace {
 
-constexpr std::array<std::string_view, 2> kOurChains{"shaper-in", "shaper-out"};
-
 /// Where a jump of ours stands, and what it leads to.
 struct Hook {
   std::string_view base;
-  std::string_view chain;
+  Direction direction;
 };
-constexpr std::array<Hook, 3> kHooks{{{"FORWARD", "shaper-in"}, {"INPUT", "shaper-in"}, {"POSTROUTING", "shaper-out"}}};
+constexpr std::array<Hook, 3> kHooks{
+    {{"FORWARD", Direction::ingress}, {"INPUT", Direction::ingress}, {"POSTROUTING", Direction::egress}}};
+
+constexpr std::string_view chain_of(Direction direction) {
+  return direction == Direction::egress ? "shaper-out" : "shaper-in";
+}
+
+/// Targets that change a packet or its mark, or copy it: running twice may be once too often.
+constexpr std::array<std::string_view, 17> kActingTargets{
+    "CLASSIFY", "CONNMARK", "CONNSECMARK", "DSCP",   "ECN",         "HL",  "HMARK", "MARK", "NETMAP",
+    "RATEEST",  "SECMARK",  "SET",         "TCPMSS", "TCPOPTSTRIP", "TEE", "TOS",   "TTL"};
 
 /// ICMPv6 without which the neighbours, and so the host, are lost: RFC 4890, 4.4.1. 130-132 and 143 MLD, 133-137 ND.
 constexpr std::array<int, 9> kNeighbourDiscovery{130, 131, 132, 133, 134, 135, 136, 137, 143};
 
-/// All that is ours in a table.
-struct OurRules {
-  std::vector<std::string> chains;
-  std::vector<std::string> rules;  ///< "-A shaper-out ...", of our chains
-  std::vector<std::string> jumps;  ///< "-A POSTROUTING ... -j shaper-out", of any other chain
-
-  [[nodiscard]] bool empty() const { return chains.empty() && jumps.empty(); }
-  friend bool operator==(const OurRules&, const OurRules&) = default;
-};
-
-struct Found {
-  OurRules ours;
-  std::vector<std::string> behind;
-  std::vector<std::string> counted;  ///< ":INPUT ACCEPT [12:3456]", built-in chains whose policy has counted packets
-};
-
-bool contains(const auto& list, std::string_view name) {
-  return std::ranges::find(list, name) != list.end();
-}
-
-bool is_our_chain(std::string_view name) {
-  return contains(kOurChains, name);
-}
-
-/// The word that begins at `from`.
-std::string_view word_at(std::string_view line, std::size_t from) {
-  return from < line.size() ? line.substr(from, line.find(' ', from) - from) : std::string_view{};
-}
-
-/// The chain that the rule leads to. Quoted text is skipped: a comment may well contain "-j shaper-out".
-std::string_view target_of(std::string_view rule) {
-  std::string_view target;
-  bool quoted = false;
-  for (std::size_t i = 0; i < rule.size(); ++i) {
-    if (quoted && rule[i] == '\\') {
-      ++i;
-    } else if (rule[i] == '"') {
-      quoted = !quoted;
-    } else if (!quoted && (rule.substr(i).starts_with(" -j ") || rule.substr(i).starts_with(" -g "))) {
-      target = word_at(rule, i + 4);
-    }
-  }
-  return target;
-}
-
-Found find_ours(std::string_view saved) {
-  Found found;
-  std::vector<std::string> jumped;  // chains that had a jump of ours already
-  bool in_mangle = false;
-  std::istringstream lines{std::string{saved}};
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with('*')) in_mangle = line == "*mangle";
-    if (!in_mangle) continue;
-    if (line.starts_with(':') && is_our_chain(word_at(line, 1))) found.ours.chains.emplace_back(word_at(line, 1));
-    if (line.starts_with(':') && !line.ends_with(" [0:0]")) found.counted.push_back(line);
-    if (!line.starts_with("-A ")) continue;
-    const std::string_view chain = word_at(line, 3);
-    if (is_our_chain(chain)) {
-      found.ours.rules.push_back(line);
-    } else if (is_our_chain(target_of(line))) {
-      found.ours.jumps.push_back(line);
-      jumped.emplace_back(chain);
-    } else if (contains(jumped, chain)) {
-      found.behind.push_back(line);
-    }
-  }
-  // The order of chains depends on the back end; only that of the rules inside one counts. wanted_rules() sorts alike.
-  std::ranges::sort(found.ours.chains);
-  std::ranges::stable_sort(found.ours.rules, {}, [](const std::string& rule) { return word_at(rule, 3); });
-  std::ranges::sort(found.ours.jumps);
-  return found;
+std::string mark_bit(const Policy& policy) {
+  return fmt::format("{:#x}", policy.mark_mask);
 }
 
 std::string queue_rule(std::string_view chain, const LinkPolicy& link, const QueuePair& pair) {
@@ -104,9 +45,27 @@ std::string queue_rule(std::string_view chain, const LinkPolicy& link, const Que
                      link.without_daemon == WithoutDaemon::pass ? " --queue-bypass" : "");
 }
 
-void add_chain(OurRules& ours, std::string_view chain, Family family) {
+constexpr std::string_view kCeChain = "shaper-ce";
+
+/// As iptables-save of both back ends and both families prints them. `bit` is one bit in hexadecimal.
+std::string way_to_ce(std::string_view chain, std::string_view bit) {
+  return fmt::format("-A {} -m mark --mark {}/{} -g {}", chain, bit, bit, kCeChain);
+}
+std::array<std::string, 3> ce_rules(std::string_view bit) {
+  return {fmt::format("-A {} -j TOS --set-tos 0x03/0x03", kCeChain),
+          fmt::format("-A {} -j MARK --set-xmark 0x0/{}", kCeChain, bit), fmt::format("-A {} -j ACCEPT", kCeChain)};
+}
+
+void add_ce_chain(OurRules& ours, std::string_view bit) {
+  ours.chains.emplace_back(kCeChain);
+  std::ranges::copy(ce_rules(bit), std::back_inserter(ours.rules));
+}
+
+void add_chain(OurRules& ours, const Policy& policy, Direction direction, Family family) {
+  const std::string_view chain = chain_of(direction);
   if (contains(ours.chains, chain)) return;
   ours.chains.emplace_back(chain);
+  if (sets_ce(policy, direction)) ours.rules.push_back(way_to_ce(chain, mark_bit(policy)));
   if (family != Family::ipv6) return;
   for (const int type : kNeighbourDiscovery) {
     ours.rules.push_back(fmt::format("-A {} -p ipv6-icmp -m icmp6 --icmpv6-type {} -j RETURN", chain, type));
@@ -118,8 +77,8 @@ tl::expected<OurRules, std::string> wanted_rules(const Policy& policy, std::span
                                                  Family family) {
   if (family == Family::other) return tl::unexpected<std::string>("rules exist for IPv4 and IPv6 only");
   OurRules ours;
+  if (sets_ce(policy, Direction::ingress) || sets_ce(policy, Direction::egress)) add_ce_chain(ours, mark_bit(policy));
   for (const Direction direction : {Direction::ingress, Direction::egress}) {
-    const std::string_view chain = direction == Direction::egress ? "shaper-out" : "shaper-in";
     for (std::size_t i = 0; i < policy.links.size(); ++i) {
       const LinkPolicy& link = policy.links[i];
       if (link.direction != direction) continue;
@@ -128,20 +87,38 @@ tl::expected<OurRules, std::string> wanted_rules(const Policy& policy, std::span
       }
       const auto pair = std::ranges::find(queues, i, &QueuePair::link);
       assert(pair != queues.end());
-      add_chain(ours, chain, family);
-      ours.rules.push_back(queue_rule(chain, link, *pair));
+      add_chain(ours, policy, direction, family);
+      ours.rules.push_back(queue_rule(chain_of(direction), link, *pair));
     }
   }
   for (const Hook& hook : kHooks) {
-    if (!contains(ours.chains, hook.chain)) continue;
-    ours.jumps.push_back(fmt::format("-A {} -m comment --comment shaper -j {}", hook.base, hook.chain));
+    const std::string_view chain = chain_of(hook.direction);
+    if (!contains(ours.chains, chain)) continue;
+    ours.jumps.push_back(fmt::format("-A {} -m comment --comment shaper -j {}", hook.base, chain));
+  }
+  return ours;
+}
+
+/// Without the chain that sets CE and the ways to it, if that chain is whole.
+OurRules without_ce(OurRules ours, std::string_view bit) {
+  const auto expected = ce_rules(bit);
+  const auto of_chain = [](std::string_view chain) {
+    return [chain](const std::string& rule) { return word_at(rule, 3) == chain; };
+  };
+  const auto end = std::ranges::find_if_not(ours.rules, of_chain(kCeChain));  // its rules come first: "ce" < "in"
+  if (!std::equal(expected.begin(), expected.end(), ours.rules.begin(), end)) return ours;
+  ours.rules.erase(ours.rules.begin(), end);
+  std::erase(ours.chains, kCeChain);
+  for (const std::string& chain : ours.chains) {
+    const auto first = std::ranges::find_if(ours.rules, of_chain(chain));
+    if (first != ours.rules.end() && *first == way_to_ce(chain, bit)) ours.rules.erase(first);
   }
   return ours;
 }
 
 /// Old jumps go by their own text, not by number: a foreign rule added since the save cannot be hit. Legacy iptables
 /// forgets the counters of policies with every change, so they are said again (nft has none).
-std::string transaction(const Found& found, const OurRules& wanted) {
+std::string transaction(const SavedRules& found, const OurRules& wanted) {
   const OurRules& now = found.ours;
   std::string text = "*mangle\n";
   for (const std::string& policy : found.counted) text += policy + '\n';
@@ -168,11 +145,38 @@ bool is_safe_interface_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongest && name.front() != '-' && std::ranges::all_of(name, safe);
 }
 
+bool sets_ce(const Policy& policy, Direction direction) {
+  return std::ranges::any_of(policy.classes, [&](const ClassPolicy& cls) {
+    const LinkPolicy& link = policy.links[cls.link];
+    const bool may_wait = cls.over != Over::count || link.rate || !cls.limits.empty() || cls.each;
+    return link.direction == direction && cls.aqm && cls.ecn && may_wait;
+  });
+}
+
+std::vector<std::string> rules_run_twice(const Policy& policy, std::string_view saved) {
+  const ForeignChains chains = foreign_chains(saved);
+  std::vector<std::string> twice;
+  std::vector<std::string> reached;  // chains, in the order in which they are looked at
+  for (const Hook& hook : kHooks) {
+    if (sets_ce(policy, hook.direction)) reached.emplace_back(hook.base);
+  }
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    const auto chain = chains.find(reached[i]);
+    if (chain == chains.end()) continue;
+    for (const std::string& rule : chain->second) {
+      const std::string_view target = target_of(rule);
+      if (contains(kActingTargets, target)) twice.push_back(rule);
+      if (chains.contains(target) && !contains(reached, target)) reached.emplace_back(target);
+    }
+  }
+  return twice;
+}
+
 tl::expected<std::string, std::string> rules_to_install(const Policy& policy, std::span<const QueuePair> queues,
                                                         Family family, std::string_view saved) {
   const auto wanted = wanted_rules(policy, queues, family);
   if (!wanted) return tl::unexpected(wanted.error());
-  const Found found = find_ours(saved);
+  const SavedRules found = read_saved_rules(saved);
   if (found.ours == *wanted && found.behind.empty()) return "";
   return transaction(found, *wanted);
 }
@@ -182,17 +186,18 @@ std::string rules_to_remove(std::string_view saved) {
 }
 
 std::string rules_to_take_back(std::string_view before, std::string_view saved) {
-  const OurRules then = find_ours(before).ours;
-  const Found found = find_ours(saved);
+  const OurRules then = read_saved_rules(before).ours;
+  const SavedRules found = read_saved_rules(saved);
   return found.ours == then ? "" : transaction(found, then);
 }
 
 RulesReport inspect_rules(const Policy& policy, std::span<const QueuePair> queues, Family family,
                           std::string_view saved) {
   const auto wanted = wanted_rules(policy, queues, family);
-  Found found = find_ours(saved);
+  SavedRules found = read_saved_rules(saved);
   RulesState state = RulesState::partly;
-  if (wanted && found.ours == *wanted) state = RulesState::present;
+  const OurRules compared = policy.classes.empty() ? without_ce(found.ours, mark_bit(policy)) : found.ours;
+  if (wanted && compared == *wanted) state = RulesState::present;
   if (found.ours.empty()) state = RulesState::missing;
   return {state, std::move(found.behind)};
 }
