@@ -14,6 +14,7 @@ namespace {
 /// What the rules must look like for the links and queues that the daemon reports.
 Policy policy_of(const StatusReport& report) {
   Policy policy;
+  policy.mark_mask = report.mark_mask;
   for (const LinkReport& link : report.links) {
     LinkPolicy& of_link = policy.links.emplace_back();
     of_link.name = link.name;

@@ -16,7 +16,7 @@ constexpr Instant kNow{123'456'789'012ns};
 
 Policy one_class() {
   Policy policy;
-  policy.links.push_back({"up", "eth0", Direction::egress, 14, 0, WithoutDaemon::pass});
+  policy.links.emplace_back().name = "up";
   ClassPolicy all;
   all.name = "all";
   policy.classes = {all};
@@ -78,7 +78,7 @@ TEST(EventLog, EveryFieldOfAnArrivalComesBack) {
 }
 
 TEST(EventLog, EveryVerdictComesBack) {
-  for (const Decision decision : {Decision::accept, Decision::drop, Decision::detour, Decision::pass}) {
+  for (const Decision decision : {Decision::accept, Decision::drop, Decision::detour, Decision::pass, Decision::mark}) {
     for (std::size_t reason = 0; reason < kDropReasons; ++reason) {
       Verdict verdict{{7, 4'000'000'000}, decision, static_cast<DropReason>(reason), 45, 3, {66'000}, 12'345'678ns};
       std::string text;
@@ -150,6 +150,84 @@ TEST(EventLog, TheOtherCallsComeBack) {
   EXPECT_EQ(std::get<event::Swap>(take()).policy_text, "a\nb");
 }
 
+/// The keys of every kind of bucket that a limit may have.
+std::vector<FlowKey> limit_keys() {
+  FlowKey ipv4;
+  ipv4.family = Family::ipv4;
+  FlowKey address = ipv4;
+  address.source = {10, 1, 2, 0};
+  FlowKey ipv6;
+  ipv6.family = Family::ipv6;
+  ipv6.source = {0x20, 0x01, 0x0d, 0xb8};
+  FlowKey flow = address;
+  flow.destination = {192, 0, 2, 1};
+  flow.source_port = 40'000;
+  flow.destination_port = 443;
+  flow.protocol = kTcp;
+  FlowKey icmp = ipv6;
+  icmp.protocol = kIcmpv6;
+  FlowKey everything = flow;
+  everything.link = 3;
+  everything.mark = 0xffff'ffff;
+  everything.dscp = 46;
+  FlowKey destination = ipv4;
+  destination.destination = {192, 0, 2, 1};
+  FlowKey on_link;
+  on_link.link = 1;
+  return {{}, ipv4, address, ipv6, flow, icmp, everything, destination, on_link};
+}
+
+TEST(EventLog, EveryKeyOfAGrantComesBack) {
+  for (const FlowKey& key : limit_keys()) {
+    const Grant grant{{2, key}, {1'000'000'000'000}, kNow + 1s, {400'000'000'000}};
+    std::string text;
+    EventLog(text).grant(kNow, grant);
+    const Event event = only_event(text);
+    EXPECT_EQ(event.at, kNow);
+    const auto& granted = std::get<event::Granted>(event.body).grant;
+    EXPECT_EQ(granted.to, grant.to) << text;
+    EXPECT_EQ(granted.bytes, grant.bytes);
+    EXPECT_EQ(granted.valid_until, grant.valid_until);
+    EXPECT_EQ(granted.pace, grant.pace);
+
+    text.clear();
+    EventLog(text).take_back(kNow, grant.to, {77});
+    const auto& taken = std::get<event::TakenBack>(only_event(text).body);
+    EXPECT_EQ(taken.from, grant.to) << text;
+    EXPECT_EQ(taken.bytes, ByteCount{77});
+  }
+}
+
+TEST(EventLog, GrantsAreReadableAndNameTheirLimit) {
+  Policy policy = one_class();
+  policy.limits.emplace_back().name = "two words";
+  std::string text;
+  EventLog log(text);
+  log.begin(kNow, {}, policy, "", {}, {});
+  const std::vector<FlowKey> keys = limit_keys();
+  const auto grant_line = [&](LimitIndex limit, const FlowKey& key) {
+    text.clear();
+    log.grant(kNow, {{limit, key}, {3000}, Instant{5s}, {8000}});
+    return text;
+  };
+  EXPECT_EQ(grant_line(0, keys[0]), "123456789012 grant limit=0:two?words bytes=3000 until=5000000000 pace=8000\n");
+  EXPECT_EQ(grant_line(1, keys[2]),
+            "123456789012 grant limit=1:? bytes=3000 until=5000000000 pace=8000 key=10.1.2.0\n");
+  text.clear();
+  log.take_back(kNow, {0, keys[4]}, {77});
+  EXPECT_EQ(text, "123456789012 take_back limit=0:two?words bytes=77 flow tcp 10.1.2.0:40000 > 192.0.2.1:443\n");
+}
+
+TEST(EventLog, AMarkIsWrittenLikeADeparture) {
+  std::string text;
+  EventLog log(text);
+  log.begin(kNow, {}, one_class(), "", {}, {});
+  text.clear();
+  const Verdict verdict{{7, 1}, Decision::mark, DropReason::policed, 1, 0, {100}, 5ns};
+  log.outcomes(kNow, {&verdict, 1});
+  EXPECT_EQ(text, "123456789012 mark 7:1 class=0:all frames=1 wire=100 delay=5\n");
+}
+
 TEST(EventLog, AVerdictCarriesTheNameOfItsClassAsOneWord) {
   Policy policy = one_class();
   policy.classes[0].name = "two words";
@@ -197,6 +275,17 @@ TEST(EventLog, ALineThatIsNoneIsToldFromOne) {
       {"1 accept 7:1 class=a frames=1 wire=1 delay=1", "expected `class=index:name`"},
       {"1 accept 7:1 class=0:a frames=1 wire=-1 delay=1", "expected a number in `wire=`"},
       {"1 drop 7:1 class=0:a frames=1 wire=1 delay=1", "expected `reason=`"},
+      {"1 mark 7:1 class=0:a frames=1 wire=1 delay=1 reason=aqm", "expected the end of the line"},
+      {"1 grant 0:a bytes=1 until=1 pace=1", "expected `limit=`"},
+      {"1 grant limit=a bytes=1 until=1 pace=1", "expected `limit=index:name`"},
+      {"1 grant limit=70000:a bytes=1 until=1 pace=1", "expected `limit=index:name`"},
+      {"1 grant limit=0:a bytes=-1 until=1 pace=1", "expected a number in `bytes=`"},
+      {"1 grant limit=0:a bytes=1 pace=1", "expected `until=`"},
+      {"1 grant limit=0:a bytes=1 until=1 pace=1 key=10.0.0", "expected an address in `key=`"},
+      {"1 grant limit=0:a bytes=1 until=1 pace=1 colour=red", "expected one of key=, flow, link=, mark=, dscp="},
+      {"1 grant limit=0:a bytes=1 until=1 pace=1 flow tcp 1.2.3.4:5 > [::1]:6", "expected two addresses of one family"},
+      {"1 take_back limit=0:a", "expected `bytes=`"},
+      {"1 take_back limit=0:a bytes=1 mark=x", "expected a number as a key's property"},
       {"1 drop 7:1 class=0:a frames=1 wire=1 delay=1 reason=fun", "expected the name of a reason for a drop"},
       {"1 lost 7:1", "expected the verdict that was lost"},
       {"1 arrive 7:1 link=0 queue=slow tcp 1.2.3.4:5 > 1.2.3.4:6 bytes=1 headers=1+1",

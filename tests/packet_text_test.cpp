@@ -119,6 +119,46 @@ TEST_F(Explain, AsksOneLinkIfOneIsNamed) {
   EXPECT_TRUE(answer("tcp 10.0.0.1:1 > 10.0.0.2:80 link=sideways").starts_with("error: the policy has no link"));
 }
 
+TEST(ExplainRates, NamesEveryRateThatThePacketsObey) {
+  const auto parsed = parse_policy(R"(
+version = 1
+[[link]]
+name = "up"
+interface = "eth0"
+rate = "100mbit"
+[[limit]]
+name = "tenant"
+rate = "50mbit"
+[[limit]]
+name = "nets"
+rate = "5mbit"
+by = "source/24,64"
+[[class]]
+name = "web"
+link = "up"
+match = { destination_port = 443 }
+rate = "20mbit"
+ceil = "60mbit"
+limits = ["tenant", "nets"]
+[[class]]
+name = "rest"
+link = "up"
+rate = "1mbit"
+ceil = "link"
+)",
+                                   "test.toml");
+  ASSERT_TRUE(parsed) << parsed.error().text();
+  const Shaper shaper(parsed->policy, StartCredit::full, HashKey{}, Instant{});
+  const auto answer = [&](std::string_view packet) {
+    return explain_packet(parse_packet(packet, kNames).value(), parsed->policy, shaper, std::nullopt).value();
+  };
+  EXPECT_EQ(answer("tcp 10.0.0.1:1 > 10.0.0.2:443"),
+            "up: class web (match 1 of 1 holds): guaranteed 20 Mbit/s, total 60 Mbit/s, limit tenant 50 Mbit/s, "
+            "limit nets for each source/24,64 5 Mbit/s, link 100 Mbit/s\n");
+  EXPECT_EQ(answer("tcp 10.0.0.1:1 > 10.0.0.2:80"),
+            "up: class rest (the class matches everything): guaranteed 1 Mbit/s, link 100 Mbit/s\n");
+}
+
 TEST_F(Explain, OfARunningShaperSaysWhatWaits) {
   EXPECT_NE(answer("tcp 10.0.0.1:1 > 10.0.0.2:443 link=up", Instant{}).find("nothing waits in this class now"),
             std::string::npos);

@@ -42,14 +42,14 @@ struct Replayed {
   std::string log;
 };
 
-Replayed replay(const std::string& capture_name) {
+Replayed replay(const std::string& capture_name, std::string_view policy = policy_text()) {
   auto capture = Capture::open(data(capture_name));
   EXPECT_TRUE(capture) << capture.error();
   std::ostringstream events;
   ReplayOptions options;
-  options.policy_text = policy_text();
+  options.policy_text = policy;
   options.events = &events;
-  auto result = replay_capture(*capture, policy_of(policy_text()), options);
+  auto result = replay_capture(*capture, policy_of(policy), options);
   EXPECT_TRUE(result) << result.error();
   return {result.value_or(ReplayResult{}), events.str()};
 }
@@ -161,6 +161,46 @@ TEST(ReplayCapture, SuperPacketsOfASlowClassAreCutLikeTheKernelDoes) {
   EXPECT_EQ(replayed.log.find(" bytes=20040 headers=20+20 queue=split"), std::string::npos);
 }
 
+TEST(ReplayCapture, OnAnIngressLinkTheDestinationIsLocal) {
+  const std::string policy = R"(
+version = 1
+[[link]]
+name = "down"
+interface = "eth0"
+direction = "ingress"
+[[class]]
+name = "ours"
+link = "down"
+match = { local = "10.0.0.2" }
+rate = "2mbit"
+burst = "50ms"
+over = "drop"
+)";
+  const Replayed replayed = replay("policed.pcap", policy);
+  const ClassReport& ours = class_named(replayed.result, "ours");
+  EXPECT_EQ(ours.in_packets, 100u) << "all datagrams go to 10.0.0.2";
+  EXPECT_EQ(ours.sent_packets, 38u) << "the same rate law as on the way out";
+  EXPECT_EQ(replayed.result.status.links.at(0).direction, Direction::ingress);
+  const auto repeated = replay_log(replayed.log, "log");
+  EXPECT_TRUE(repeated) << repeated.error();
+}
+
+TEST(ReplayCapture, FramesAreChargedAsTheLinkCarriesThem) {
+  const std::string policy = R"(
+version = 1
+[[link]]
+name = "dsl"
+interface = "eth0"
+overhead = "atm"
+)";
+  const Replayed replayed = replay("policed.pcap", policy);
+  // A datagram of 1000 bytes fills 21 cells.
+  EXPECT_EQ(class_named(replayed.result, "default").wire_bytes.value, 100u * 21 * 53);
+  EXPECT_NE(replayed.log.find(" wire=1113 "), std::string::npos);
+  const auto repeated = replay_log(replayed.log, "log");
+  EXPECT_TRUE(repeated) << repeated.error();
+}
+
 TEST(ReplayCapture, TheSameCaptureGivesTheSameLog) {
   EXPECT_EQ(replay("supers.pcap").log, replay("supers.pcap").log);
 }
@@ -237,6 +277,46 @@ burst = "1 B"
   EXPECT_EQ(driver.shaper().snapshot(driver.now()).classes.at(0).traffic.sent_packets, 2u);
 }
 
+TEST(PunctualDriver, WhatIsMarkedDepartsAndItsLogIsRepeated) {
+  // Given a flow that can be told of congestion and keeps sending twice what its class may.
+  const std::string_view text = R"(
+version = 1
+[[link]]
+name = "up"
+interface = "eth0"
+[[class]]
+name = "all"
+link = "up"
+default = true
+rate = "10mbit"
+)";
+  const Policy policy = policy_of(text);
+  std::string log_text;
+  EventLog log(log_text);
+  log.begin(Instant{1s}, {}, policy, text, {}, std::vector<std::uint32_t>{1500});
+  PunctualDriver driver(policy, 1500, Instant{1s}, &log);
+  Packet packet;
+  packet.headers.family = Family::ipv4;
+  packet.headers.protocol = kTcp;
+  packet.headers.ecn = 2;
+  packet.ip_bytes = 1500;
+  for (int i = 0; i < 500; ++i) driver.arrive(packet, Instant{1s} + i * 600us);
+  driver.drain();
+  const CoreSnapshot snapshot = driver.shaper().snapshot(driver.now());
+  const Traffic& traffic = snapshot.classes.at(0).traffic;
+  // Then some packets are marked, each counts as sent, and the log says so.
+  EXPECT_GT(traffic.marked_packets, 0u);
+  EXPECT_EQ(traffic.sent_packets + traffic.dropped_packets(), 500u);
+  std::size_t marks = 0;
+  for (std::size_t at = log_text.find(" mark 0:"); at != std::string::npos; at = log_text.find(" mark 0:", at + 1))
+    ++marks;
+  EXPECT_EQ(marks, traffic.marked_packets);
+  EXPECT_EQ(status_report(policy, snapshot).links.at(0).sent_packets, traffic.sent_packets);
+  const auto repeated = replay_log(log_text, "log");
+  ASSERT_TRUE(repeated) << repeated.error();
+  EXPECT_EQ(repeated->verdicts, 500u);
+}
+
 // ---- logs
 
 TEST(ReplayLog, EveryReplayOfACaptureIsReplayedToTheLastVerdict) {
@@ -257,6 +337,7 @@ TEST(ReplayLog, AnyChangedVerdictIsFound) {
   };
   const Change changes[] = {
       {" drop ", " accept ", "expected the end of the line"},
+      {" accept ", " mark ", "the log has `mark 0:1 class=0:policed frames=1 wire=1014"},
       {"wire=1014 delay=0\n", "wire=1015 delay=0\n", "the log has `accept 0:1 class=0:policed frames=1 wire=1015"},
       {"reason=policed", "reason=held", "reason=held`, the replay `drop"},
       {"rate = \\\"2mbit\\\"", "rate = \\\"9mbit\\\"", "the replay `accept"},

@@ -22,7 +22,15 @@ std::string golden(const std::string& name) {
 
 Policy two_classes() {
   Policy policy;
-  policy.links.push_back({"uplink", "eth0", Direction::egress, 14, 0, WithoutDaemon::block});
+  LinkPolicy uplink;
+  uplink.name = "uplink";
+  uplink.interface = "eth0";
+  uplink.rate = DataRate{100'000'000};
+  uplink.without_daemon = WithoutDaemon::block;
+  policy.links = {uplink};
+  policy.limits = {
+      {"tenant-a", DataRate{200'000'000}, kDefaultBurst, {}, Scope::host, Discipline::token},
+      {"hosts", DataRate{5'000'000}, kDefaultBurst, KeyPolicy{EachBy::source, 24, 64}, Scope::host, Discipline::token}};
   ClassPolicy automatic;
   automatic.name = "default";
   automatic.is_default = true;
@@ -30,22 +38,27 @@ Policy two_classes() {
   backup.name = "backup";
   backup.rate = DataRate{20'000'000};
   backup.ceil = DataRate{60'000'000};
-  backup.each = Each{EachBy::source, 24, 64, DataRate{2'000'000}, kDefaultBurst};
+  backup.priority = 6;
+  backup.each = Each{{EachBy::source, 24, 64}, DataRate{2'000'000}, kDefaultBurst};
+  backup.limits = {0, 1};
   policy.classes = {automatic, backup};
   return policy;
 }
 
 CoreSnapshot snapshot_of_two() {
   CoreSnapshot snapshot;
-  snapshot.links.resize(1);
+  snapshot.links = {{0, 0, ByteCount{51'514}, ByteCount{777}, {55}}};
+  snapshot.limits = {{0, 1, {56'784}, ByteCount{101'514}, ByteCount{500}, {0}},
+                     {1, 3, {56'784}, std::nullopt, std::nullopt, {7}}};
   ClassSnapshot backup;
   backup.index = 1;
   backup.traffic.sent_packets = 7;
   backup.traffic.sent_bytes = {7000};
   backup.traffic.wire_bytes = {7098};
-  backup.traffic.drops = {0, 2, 1, 0};
+  backup.traffic.marked_packets = 3;
+  backup.traffic.drops = {0, 2, 1, 0, 4};
   backup.traffic.dropped_bytes = {3000};
-  backup.in_packets = 15;
+  backup.in_packets = 19;
   backup.lost_packets = 1;
   backup.passed_packets = 2;
   backup.backlog_packets = 2;
@@ -54,6 +67,9 @@ CoreSnapshot snapshot_of_two() {
   backup.depth = ByteCount{31'514};
   backup.credit = ByteCount{12};
   backup.late_bytes = {99};
+  backup.borrowed_bytes = {1514};
+  backup.guarantee = DataRate{15'000'000};  // of 20 Mbit/s: the link has not more
+  backup.wait = 2'500us;
   backup.flows = 3;
   backup.delay = {1499ns, 1500ns, 2ms, 1s};
   snapshot.classes.push_back({});  // the automatic class, first in the policy
@@ -115,6 +131,27 @@ TEST(Report, StatusComesBackFromItsJson) {
   EXPECT_EQ(status_json(*parsed), json);
   EXPECT_EQ(parsed->classes[0].each->limit, DataRate{2'000'000});
   EXPECT_EQ(parsed->classes[1].limit, std::nullopt);
+  EXPECT_EQ(parsed->classes[0].wait, 2'500us);
+  EXPECT_EQ(parsed->links[0].credit, ByteCount{777});
+  ASSERT_EQ(parsed->limits.size(), 2u);
+  EXPECT_EQ(parsed->limits[1].by, "source/24,64");
+  EXPECT_EQ(parsed->limits[1].credit, std::nullopt) << "each key has a bucket of its own";
+  EXPECT_EQ(parsed->mark_mask, kDefaultMarkMask);
+}
+
+TEST(Report, WhatIsInForceIsToldNotWhatWasAskedFor) {
+  const ClassReport row = full_status().classes.front();
+  EXPECT_EQ(row.guarantee, DataRate{15'000'000}) << "scaled down";
+  Policy policy = two_classes();
+  policy.classes[1].ceil_is_link = true;
+  EXPECT_EQ(status_report(policy, snapshot_of_two()).classes.front().limit, std::nullopt);
+}
+
+TEST(Report, WhatGotCeIsCounted) {
+  FlowSnapshot flow;
+  flow.traffic.marked_packets = 12;
+  EXPECT_EQ(flow_report(two_classes(), flow, {}, Nanos{0}).marked_packets, 12u);
+  EXPECT_EQ(full_status().classes.front().marked_packets, 3u);
 }
 
 TEST(Report, MicrosecondsAreRoundedToTheNearest) {
@@ -169,6 +206,69 @@ TEST(Tables, NoNameSteersTheTerminal) {
   const std::string table = flows_table({{hostile_flow()}, 1, 0});
   EXPECT_NE(table.find("a\"b\\x5cc\\x0a\\x1b]0;x\\xff<script>"), std::string::npos) << table;
   EXPECT_EQ(table.find('\x1b'), std::string::npos);
+}
+
+TEST(Tables, ClassesStandUnderTheirLink) {
+  StatusReport report;
+  report.links.resize(2);
+  report.links[0].name = "up";
+  report.links[1].name = "down";
+  report.classes.resize(4);
+  const char* const kLinks[] = {"down", "up", "down", "up"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    report.classes[i].name = "class-" + std::to_string(i);
+    report.classes[i].link = kLinks[i];
+  }
+  const std::string table = status_table(report);
+  std::size_t last = table.find("prio");
+  for (const char* line : {"\nup\n", "  class-1 ", "  class-3 ", "\ndown\n", "  class-0 ", "  class-2 "}) {
+    const std::size_t at = table.find(line);
+    ASSERT_NE(at, std::string::npos) << line << table;
+    EXPECT_GT(at, last) << line << table;
+    last = at;
+  }
+}
+
+TEST(Tables, ALinkSaysHowMuchOfItIsUsed) {
+  StatusReport report;
+  report.links.resize(2);
+  report.links[0].rate = {995'000};
+  report.links[0].limit = DataRate{1'000'000};
+  report.links[1].rate = {5};
+  const std::string table = status_table(report);
+  EXPECT_NE(table.find(" 100 "), std::string::npos) << "99.5 % to the nearest\n" << table;
+}
+
+TEST(Tables, AdviceIsForMoreDropsThanFiveInAHundredThatCoDelDidNotMake) {
+  struct Case {
+    const char* what;
+    DropReason reason;
+    std::uint64_t sent, dropped;
+    const char* advice;  // null: none
+  };
+  const Case cases[] = {
+      {"five in a hundred", DropReason::backlog, 1000, 50, nullptr},
+      {"one more", DropReason::backlog, 1000, 51, "larger backlog"},
+      {"a policer", DropReason::policed, 1000, 51, "over = \"delay\""},
+      {"too slow", DropReason::max_delay, 1000, 51, "aqm = true"},
+      {"too many", DropReason::held, 1000, 51, "kernel queue"},
+      {"CoDel at work", DropReason::aqm, 1000, 900, nullptr},
+      {"nothing gets through", DropReason::policed, 0, 1, "over = \"delay\""},
+      {"nothing at all", DropReason::policed, 0, 0, nullptr},
+  };
+  for (const Case& each : cases) {
+    StatusReport report;
+    ClassReport& row = report.classes.emplace_back();
+    row.sent_packets = each.sent;
+    row.drops[static_cast<std::size_t>(each.reason)] = each.dropped;
+    row.dropped_packets = each.dropped;
+    const std::string table = status_table(report);
+    const std::size_t advice = table.find("advice: ");
+    EXPECT_EQ(advice != std::string::npos, each.advice != nullptr) << each.what << "\n" << table;
+    if (each.advice != nullptr) {
+      EXPECT_NE(table.find(each.advice, advice), std::string::npos) << each.what << table;
+    }
+  }
 }
 
 TEST(Tables, FlowsAreSortedTheLargestFirst) {

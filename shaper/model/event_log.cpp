@@ -20,6 +20,8 @@ std::string_view decision_name(Decision decision) {
       return "detour";
     case Decision::pass:
       return "pass";
+    case Decision::mark:
+      return "mark";
   }
   return "";
 }
@@ -36,6 +38,10 @@ std::string as_word(std::string_view name) {
   return word;
 }
 
+std::string name_at(const std::vector<std::string>& names, std::size_t index) {
+  return index < names.size() ? names[index] : "?";
+}
+
 template <typename... Values>
 void append(std::string& text, fmt::format_string<Values...> format, Values&&... values) {
   fmt::format_to(std::back_inserter(text), format, std::forward<Values>(values)...);
@@ -43,6 +49,32 @@ void append(std::string& text, fmt::format_string<Values...> format, Values&&...
 
 std::int64_t nanos(Instant at) {
   return at.time_since_epoch().count();
+}
+
+/// `PROTOCOL SOURCE > DESTINATION` of a packet's headers or a flow's key.
+void append_flow(std::string& text, const auto& flow) {
+  append(text, "{} {} > {}", exact_protocol(flow.protocol),
+         format_end_point({flow.family, flow.source, flow.source_port}),
+         format_end_point({flow.family, flow.destination, flow.destination_port}));
+}
+
+/// The words that tell the buckets of one limit apart; none for a limit that has but one.
+void append_key(std::string& text, const FlowKey& key) {
+  FlowKey address;
+  address.family = key.family;
+  address.source = key.source;
+  address.link = key.link;
+  address.mark = key.mark;
+  address.dscp = key.dscp;
+  if (key != address) {
+    text += " flow ";
+    append_flow(text, key);
+  } else if (key.family != Family::other) {
+    append(text, " key={}", format_address(key.family, key.source));
+  }
+  if (key.link != 0) append(text, " link={}", key.link);
+  if (key.mark != 0) append(text, " mark={:#x}", key.mark);
+  if (key.dscp != 0) append(text, " dscp={}", key.dscp);
 }
 
 }  // namespace
@@ -66,7 +98,7 @@ std::string describe_verdict(const Verdict& verdict, std::string_view class_name
 
 void EventLog::begin(Instant now, const event::Start& start, const Policy& policy, std::string_view policy_text,
                      std::span<const event::Name> of_policy, std::span<const std::uint32_t> mtus) {
-  remember_classes(policy);
+  remember(policy);
   append(text_, "{}\n", kFirstEventLine);
   names(of_policy);
   append(text_, "policy {}\n", quote_line(policy_text));
@@ -78,11 +110,10 @@ void EventLog::begin(Instant now, const event::Start& start, const Policy& polic
 
 void EventLog::arrival(Instant now, const Packet& packet) {
   const Headers& headers = packet.headers;
-  append(text_, "{} arrive {}:{} link={} queue={} {} {} > {} bytes={} headers={}+{}", nanos(now), packet.id.queue,
-         packet.id.number, packet.link, packet.queue == QueueKind::fast ? "fast" : "split",
-         exact_protocol(headers.protocol), format_end_point({headers.family, headers.source, headers.source_port}),
-         format_end_point({headers.family, headers.destination, headers.destination_port}), packet.ip_bytes,
-         headers.network_bytes, headers.transport_bytes);
+  append(text_, "{} arrive {}:{} link={} queue={} ", nanos(now), packet.id.queue, packet.id.number, packet.link,
+         packet.queue == QueueKind::fast ? "fast" : "split");
+  append_flow(text_, headers);
+  append(text_, " bytes={} headers={}+{}", packet.ip_bytes, headers.network_bytes, headers.transport_bytes);
   if (packet.super) text_ += " super";
   if (headers.fragment) text_ += " fragment";
   if (headers.dscp != 0) append(text_, " dscp={}", headers.dscp);
@@ -107,7 +138,7 @@ void EventLog::queues_dry(Instant now) {
 
 void EventLog::swap(Instant now, const Policy& policy, std::string_view policy_text,
                     std::span<const event::Name> of_policy) {
-  remember_classes(policy);
+  remember(policy);
   names(of_policy);
   append(text_, "{} swap {}\n", nanos(now), quote_line(policy_text));
 }
@@ -122,6 +153,22 @@ void EventLog::lost(Instant now, const Verdict& of) {
 
 void EventLog::pass_all(Instant now) {
   append(text_, "{} pass_all\n", nanos(now));
+}
+
+void EventLog::grant(Instant now, const Grant& grant) {
+  append(text_, "{} grant ", nanos(now));
+  limit(grant.to);
+  append(text_, " bytes={} until={} pace={}", grant.bytes.value, nanos(grant.valid_until), grant.pace.bits_per_second);
+  append_key(text_, grant.to.key);
+  text_ += '\n';
+}
+
+void EventLog::take_back(Instant now, const LimitKey& from, ByteCount bytes) {
+  append(text_, "{} take_back ", nanos(now));
+  limit(from);
+  append(text_, " bytes={}", bytes.value);
+  append_key(text_, from.key);
+  text_ += '\n';
 }
 
 void EventLog::outcomes(Instant now, std::span<const Verdict> verdicts) {
@@ -139,14 +186,19 @@ void EventLog::names(std::span<const event::Name> of_policy) {
   }
 }
 
-void EventLog::remember_classes(const Policy& policy) {
+void EventLog::remember(const Policy& policy) {
   class_names_.clear();
+  limit_names_.clear();
   for (const ClassPolicy& each : policy.classes) class_names_.push_back(as_word(each.name));
+  for (const LimitPolicy& each : policy.limits) limit_names_.push_back(as_word(each.name));
+}
+
+void EventLog::limit(const LimitKey& of) {
+  append(text_, "limit={}:{}", of.limit, name_at(limit_names_, of.limit));
 }
 
 void EventLog::verdict(Instant now, std::string_view before, const Verdict& of) {
-  const bool known = of.class_index < class_names_.size();
-  append(text_, "{} {}{}\n", nanos(now), before, describe_verdict(of, known ? class_names_[of.class_index] : "?"));
+  append(text_, "{} {}{}\n", nanos(now), before, describe_verdict(of, name_at(class_names_, of.class_index)));
 }
 
 }  // namespace shaper

@@ -65,6 +65,14 @@ struct Lost {
   Verdict verdict;
 };
 struct PassAll {};
+/// A cluster limit has got something to spend.
+struct Granted {
+  Grant grant;
+};
+struct TakenBack {
+  LimitKey from;
+  ByteCount bytes;  ///< asked for; what was there follows from the log
+};
 
 /// A verdict that the call before it gave.
 struct Outcome {
@@ -77,7 +85,7 @@ struct Skipped {
 };
 
 using Body = std::variant<PolicyText, Name, Mtu, Start, Arrival, Release, QueuesDry, Departed, Swap, MtuChange, Lost,
-                          PassAll, Outcome, Skipped>;
+                          PassAll, Granted, TakenBack, Outcome, Skipped>;
 
 }  // namespace event
 
@@ -117,16 +125,20 @@ class EventLog {
   void mtu(Instant now, LinkIndex link, std::uint32_t bytes);
   void lost(Instant now, const Verdict& verdict);
   void pass_all(Instant now);
+  void grant(Instant now, const Grant& grant);
+  void take_back(Instant now, const LimitKey& from, ByteCount bytes);
   void outcomes(Instant now, std::span<const Verdict> verdicts);
   void skipped(std::uint64_t lines);
 
  private:
   void names(std::span<const event::Name> names);
-  void remember_classes(const Policy& policy);
+  void remember(const Policy& policy);
+  void limit(const LimitKey& of);
   void verdict(Instant now, std::string_view before, const Verdict& verdict);
 
   std::string& text_;
   std::vector<std::string> class_names_;
+  std::vector<std::string> limit_names_;
 };
 
 }  // namespace shaper

@@ -4,34 +4,20 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <tuple>
 
 #include "shaper/model/address_text.h"
 #include "shaper/model/event_log.h"
+#include "shaper/model/event_words.h"
 #include "shaper/model/line_reader.h"
 
 namespace shaper {
 namespace {
 
-PacketId packet_id(LineReader& line) {
-  const auto [queue, number] =
-      line.numbers_in<std::uint16_t, std::uint32_t>(line.word(), ':', "a packet's queue and number, `7:15`");
-  return {queue, number};
-}
-
-std::uint8_t protocol(LineReader& line) {
-  const std::string_view word = line.word();
-  if (word == "icmpv6") return kIcmpv6;
-  const std::vector<std::uint8_t> numbers = parse_protocol(word);
-  if (numbers.empty()) line.fail("a protocol");
-  return numbers.empty() ? std::uint8_t{0} : numbers.front();
-}
-
-/// `key=value` of a packet's optional words, or a word alone.
+/// One of a packet's optional words.
 void packet_option(LineReader& line, Packet& packet) {
   const std::string_view option = line.word();
-  const std::size_t equals = std::min(option.find('='), option.size());
-  const std::string_view key = option.substr(0, equals);
-  const std::string_view value = option.substr(std::min(equals + 1, option.size()));
+  const auto [key, value] = key_and_value(option);
   const std::string what = "a number as a packet's property";
   if (option == "super") {
     packet.super = true;
@@ -63,17 +49,7 @@ event::Arrival arrival(LineReader& line) {
   packet.queue = queue == "split" ? QueueKind::split : QueueKind::fast;
 
   Headers& headers = packet.headers;
-  headers.protocol = protocol(line);
-  const EndPoint source = line.end_point("the source, address:port");
-  line.expect(">");
-  const EndPoint destination = line.end_point("the destination, address:port");
-  if (source.family != destination.family) line.fail("two addresses of one family");
-  headers.family = source.family;
-  headers.source = source.address;
-  headers.source_port = source.port.value_or(0);
-  headers.destination = destination.address;
-  headers.destination_port = destination.port.value_or(0);
-
+  read_flow(line, headers);
   packet.ip_bytes = line.number_of<std::uint32_t>("bytes");
   std::tie(headers.network_bytes, headers.transport_bytes) = line.numbers_in<std::uint16_t, std::uint16_t>(
       line.value("headers"), '+', "the lengths of the headers, `headers=20+32`");
@@ -81,13 +57,51 @@ event::Arrival arrival(LineReader& line) {
   return {packet};
 }
 
+/// The words behind a grant that say which bucket of the limit it is for.
+void key_option(LineReader& line, FlowKey& of) {
+  const auto [key, value] = key_and_value(line.word());
+  const std::string what = "a number as a key's property";
+  if (key == "flow") {
+    read_flow(line, of);
+  } else if (key == "key") {
+    const auto address = parse_address(value);
+    if (!address) line.fail("an address in `key=`");
+    if (address) std::tie(of.family, of.source) = *address;
+  } else if (key == "link") {
+    of.link = line.number_in<LinkIndex>(value, what);
+  } else if (key == "mark") {
+    of.mark = line.number_in<std::uint32_t>(value, what);
+  } else if (key == "dscp") {
+    of.dscp = line.number_in<std::uint32_t>(value, what);
+  } else {
+    line.fail("one of key=, flow, link=, mark=, dscp=");
+  }
+}
+
+event::Granted granted(LineReader& line) {
+  Grant grant;
+  grant.to.limit = index_of<LimitIndex>(line, "limit");
+  grant.bytes.value = line.number_of<std::uint64_t>("bytes");
+  grant.valid_until = Instant{Nanos{line.number_of<std::int64_t>("until")}};
+  grant.pace.bits_per_second = line.number_of<std::uint64_t>("pace");
+  while (!line.at_end() && line.error().empty()) key_option(line, grant.to.key);
+  return {grant};
+}
+
+event::TakenBack taken_back(LineReader& line) {
+  event::TakenBack taken;
+  taken.from.limit = index_of<LimitIndex>(line, "limit");
+  taken.bytes.value = line.number_of<std::uint64_t>("bytes");
+  while (!line.at_end() && line.error().empty()) key_option(line, taken.from.key);
+  return taken;
+}
+
 /// The rest of a verdict's line, behind the word for its decision.
 Verdict verdict(LineReader& line, Decision decision) {
   Verdict verdict;
   verdict.decision = decision;
   verdict.id = packet_id(line);
-  const std::string_view of_class = line.value("class");
-  verdict.class_index = line.number_in<ClassIndex>(of_class.substr(0, of_class.find(':')), "`class=index:name`");
+  verdict.class_index = index_of<ClassIndex>(line, "class");
   verdict.frames = line.number_of<std::uint32_t>("frames");
   verdict.wire_bytes.value = line.number_of<std::uint64_t>("wire");
   verdict.delay = Nanos{line.number_of<std::int64_t>("delay")};
@@ -108,6 +122,7 @@ std::optional<Decision> parse_decision(std::string_view word) {
   if (word == "drop") return Decision::drop;
   if (word == "detour") return Decision::detour;
   if (word == "pass") return Decision::pass;
+  if (word == "mark") return Decision::mark;
   return std::nullopt;
 }
 
@@ -167,6 +182,8 @@ event::Body timed_line(LineReader& line) {
   if (what == "departed") return event::Departed{};
   if (what == "pass_all") return event::PassAll{};
   if (what == "swap") return event::Swap{line.quoted("the policy in quotation marks")};
+  if (what == "grant") return granted(line);
+  if (what == "take_back") return taken_back(line);
   if (what == "lost") return event::Lost{lost_verdict(line)};
   if (what == "mtu") {
     event::MtuChange change;

@@ -8,6 +8,7 @@
 
 #include "shaper/model/address_text.h"
 #include "shaper/model/plain_text.h"
+#include "shaper/model/policy_text_parts.h"
 #include "shaper/model/report.h"
 #include "shaper/model/units_text.h"
 
@@ -88,13 +89,20 @@ std::string read_option(std::string_view word, const NameLookup& names, PacketQu
   return fmt::format("{} is not a key of a packet; there are user, group, mark, dscp, link", quoted(key));
 }
 
-std::string limits_text(const ClassPolicy& chosen) {
+/// Every rate that the class's packets obey, the nearest first.
+std::string limits_text(const Policy& policy, const ClassPolicy& chosen) {
   std::string text = chosen.over == Over::count ? "counted only" : "";
   const auto add = [&text](std::string_view what, DataRate rate) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, format_rate(rate));
   };
+  if (chosen.rate && chosen.rate != chosen.limit()) add("guaranteed", *chosen.rate);
   if (const auto total = chosen.limit()) add("total", *total);
   if (chosen.each) add(fmt::format("each {}", each_name(chosen.each->by)), chosen.each->rate);
+  for (const LimitIndex index : chosen.limits) {
+    const LimitPolicy& limit = policy.limits.at(index);
+    add("limit " + limit.name + (limit.by ? " for each " + describe_key(*limit.by) : ""), limit.rate);
+  }
+  if (const auto link = policy.links.at(chosen.link).rate) add("link", *link);
   if (chosen.over == Over::drop) text += ", dropped above it";
   return text.empty() ? "no limit" : text;
 }
@@ -104,13 +112,28 @@ std::string reason_text(const ClassPolicy& chosen, const Shaper::Explanation& wh
   return chosen.is_default ? "no other class matches" : "the class matches everything";
 }
 
-std::string waiting_text(const ClassSnapshot& snapshot) {
+std::string credit_text(std::string_view of, const std::optional<ByteCount>& credit,
+                        const std::optional<ByteCount>& depth) {
+  if (!credit || !depth) return "";
+  return fmt::format("; {}credit {} of {}", of, format_size(*credit), format_size(*depth));
+}
+
+/// What waits in the class, and for the credit of what.
+std::string waiting_text(const CoreSnapshot& everything, const ClassPolicy& chosen, ClassIndex index) {
+  const ClassSnapshot& snapshot = everything.classes.at(index);
   std::string text = snapshot.backlog_packets == 0
                          ? "nothing waits in this class now"
                          : fmt::format("now {} packets ({}) wait in this class", snapshot.backlog_packets,
                                        format_size(snapshot.backlog_bytes));
-  if (snapshot.credit && snapshot.depth) {
-    text += fmt::format("; credit {} of {}", format_size(*snapshot.credit), format_size(*snapshot.depth));
+  text += credit_text("", snapshot.credit, snapshot.depth);
+  for (const LimitIndex limit : chosen.limits) {
+    const LimitSnapshot& bucket = everything.limits.at(limit);
+    text += credit_text("limit's ", bucket.credit, bucket.depth);
+  }
+  const LinkSnapshot& link = everything.links.at(chosen.link);
+  text += credit_text("link's ", link.credit, link.depth);
+  if (snapshot.wait && *snapshot.wait > Nanos{0}) {
+    text += fmt::format("; a full frame would wait {} us", snapshot.wait->count() / 1000);
   }
   return text + fmt::format("; delay p99 {} us", snapshot.delay.p99.count() / 1000);
 }
@@ -168,8 +191,9 @@ tl::expected<std::string, std::string> explain_packet(const PacketQuestion& ques
     packet.link = static_cast<LinkIndex>(link);
     const Shaper::Explanation why = shaper.explain(packet);
     const ClassPolicy& chosen = policy.classes.at(why.class_index);
-    text += fmt::format("{}: class {} ({}): {}\n", name, chosen.name, reason_text(chosen, why), limits_text(chosen));
-    if (now) text += fmt::format("  {}\n", waiting_text(shaper.snapshot(*now).classes.at(why.class_index)));
+    text += fmt::format("{}: class {} ({}): {}\n", name, chosen.name, reason_text(chosen, why),
+                        limits_text(policy, chosen));
+    if (now) text += fmt::format("  {}\n", waiting_text(shaper.snapshot(*now), chosen, why.class_index));
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "shaper/model/address_text.h"
+#include "shaper/model/policy_text_parts.h"
 #include "shaper/version.h"
 
 namespace shaper {
@@ -16,7 +17,7 @@ ClassReport class_report(const Policy& policy, const ClassSnapshot& snapshot) {
   ClassReport report;
   report.name = configured.name;
   report.link = policy.links.at(configured.link).name;
-  report.guarantee = configured.rate;
+  report.guarantee = snapshot.guarantee;
   report.limit = configured.limit();
   report.rate = snapshot.rate;
   if (report.limit) report.burst = burst_bytes(configured.burst, *report.limit);
@@ -26,9 +27,11 @@ ClassReport class_report(const Policy& policy, const ClassSnapshot& snapshot) {
   report.dropped_packets = snapshot.traffic.dropped_packets();
   report.dropped_bytes = snapshot.traffic.dropped_bytes;
   report.drops = snapshot.traffic.drops;
+  report.marked_packets = snapshot.traffic.marked_packets;
   report.backlog_packets = snapshot.backlog_packets;
   report.backlog_bytes = snapshot.backlog_bytes;
   report.credit = snapshot.credit;
+  report.borrowed = snapshot.borrowed_bytes;
   report.late_bytes = snapshot.late_bytes;
   report.lost_packets = snapshot.lost_packets;
   report.passed_packets = snapshot.passed_packets;
@@ -36,6 +39,36 @@ ClassReport class_report(const Policy& policy, const ClassSnapshot& snapshot) {
   report.flows = snapshot.flows;
   report.delay = snapshot.delay;
   if (configured.each) report.each = EachReport{std::string(each_name(configured.each->by)), configured.each->rate};
+  report.priority = configured.priority;
+  report.depth = snapshot.depth;
+  report.wait = snapshot.wait;
+  return report;
+}
+
+LinkReport link_report(const LinkPolicy& configured, const LinkSnapshot& snapshot) {
+  LinkReport report;
+  report.name = configured.name;
+  report.interface = configured.interface;
+  report.direction = configured.direction;
+  report.limit = configured.rate;
+  report.without_daemon = configured.without_daemon;
+  report.credit = snapshot.credit;
+  report.depth = snapshot.depth;
+  report.late_bytes = snapshot.late_bytes;
+  return report;
+}
+
+LimitReport limit_report(const LimitPolicy& configured, const LimitSnapshot& snapshot) {
+  LimitReport report;
+  report.name = configured.name;
+  report.limit = configured.rate;
+  report.rate = snapshot.rate;
+  report.scope = configured.scope;
+  report.credit = snapshot.credit;
+  if (configured.by) report.by = describe_key(*configured.by);
+  report.keys = snapshot.keys;
+  report.depth = snapshot.depth;
+  report.late_bytes = snapshot.late_bytes;
   return report;
 }
 
@@ -64,12 +97,12 @@ std::optional<std::uint16_t> port_or_nothing(std::uint16_t port) {
 StatusReport status_report(const Policy& policy, const CoreSnapshot& snapshot) {
   StatusReport report;
   report.version = kVersion;
-  for (const LinkPolicy& link : policy.links) {
-    LinkReport& row = report.links.emplace_back();
-    row.name = link.name;
-    row.interface = link.interface;
-    row.direction = link.direction;
-    row.without_daemon = link.without_daemon;
+  report.mark_mask = policy.mark_mask;
+  for (const LinkSnapshot& link : snapshot.links) {
+    report.links.push_back(link_report(policy.links.at(link.index), link));
+  }
+  for (const LimitSnapshot& limit : snapshot.limits) {
+    report.limits.push_back(limit_report(policy.limits.at(limit.index), limit));
   }
   const auto is_automatic = [&policy](const ClassSnapshot& of_class) {
     const ClassPolicy& configured = policy.classes.at(of_class.index);
@@ -105,6 +138,7 @@ FlowReport flow_report(const Policy& policy, const FlowSnapshot& flow, const Use
   report.dropped_packets = flow.traffic.dropped_packets();
   report.dropped_bytes = flow.traffic.dropped_bytes;
   report.drops = flow.traffic.drops;
+  report.marked_packets = flow.traffic.marked_packets;
   report.rate = flow.rate;
   report.backlog_packets = flow.backlog_packets;
   report.backlog_bytes = flow.backlog_bytes;
@@ -158,6 +192,10 @@ std::string_view direction_name(Direction direction) {
 
 std::string_view without_daemon_name(WithoutDaemon without_daemon) {
   return without_daemon == WithoutDaemon::pass ? "pass" : "block";
+}
+
+std::string_view scope_name(Scope scope) {
+  return scope == Scope::host ? "host" : "cluster";
 }
 
 std::string_view each_name(EachBy by) {

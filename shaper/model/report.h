@@ -48,6 +48,9 @@ struct LinkReport {
   std::uint64_t backlog_packets = 0;
   ByteCount backlog_bytes;
   WithoutDaemon without_daemon = WithoutDaemon::pass;
+  std::optional<ByteCount> credit;  ///< of the link's bucket; absent with its limit
+  std::optional<ByteCount> depth;
+  ByteCount late_bytes;
 };
 
 struct EachReport {
@@ -58,8 +61,8 @@ struct EachReport {
 struct ClassReport {
   std::string name;
   std::string link;
-  std::optional<DataRate> guarantee;
-  std::optional<DataRate> limit;
+  std::optional<DataRate> guarantee;  ///< in force
+  std::optional<DataRate> limit;      ///< absent: what the link has
   DataRate rate;
   std::optional<ByteCount> burst;
   std::uint64_t sent_packets = 0;
@@ -72,7 +75,7 @@ struct ClassReport {
   std::uint64_t backlog_packets = 0;
   ByteCount backlog_bytes;
   std::optional<ByteCount> credit;
-  std::optional<ByteCount> borrowed;
+  ByteCount borrowed;
   ByteCount late_bytes;
   std::uint64_t lost_packets = 0;
   std::uint64_t passed_packets = 0;
@@ -80,6 +83,25 @@ struct ClassReport {
   std::uint64_t flows = 0;
   DelaySummary delay;
   std::optional<EachReport> each;
+  std::uint64_t priority = kDefaultPriority;
+  std::optional<ByteCount> depth;
+  std::optional<Nanos> wait;  ///< of a full frame that came now, for the class's bucket
+};
+
+/// A named limit.
+struct LimitReport {
+  std::string name;
+  std::optional<std::uint64_t> id;  ///< of a live limit
+  DataRate limit;
+  DataRate rate;
+  Scope scope = Scope::host;
+  std::string state = "active";
+  std::optional<ByteCount> credit;  ///< absent with `by`: each key has a bucket of its own
+  std::optional<std::string> expires;
+  std::optional<std::string> by;
+  std::uint64_t keys = 0;  ///< buckets that exist
+  std::optional<ByteCount> depth;
+  ByteCount late_bytes;
 };
 
 /// One kernel queue.
@@ -98,8 +120,10 @@ struct StatusReport {
   std::vector<LinkReport> links;
   std::vector<ClassReport> classes;
   std::vector<QueueReport> queues;
+  std::vector<LimitReport> limits;
   std::optional<RulesStatus> rules;  ///< absent: nothing was asked (a replay)
   std::vector<std::string> warnings;
+  std::uint32_t mark_mask = kDefaultMarkMask;  ///< the bit of the fwmark that is ours
 };
 
 struct FlowReport {
@@ -137,8 +161,8 @@ struct FlowsReport {
 /// Names of users by number; a user without a name is reported by number.
 using UserNames = std::map<std::uint32_t, std::string>;
 
-/// Links and classes of `snapshot`, in the order of `policy` with an automatic `default` class last. The caller adds
-/// mode, queues, rules and warnings.
+/// Links, classes and limits of `snapshot`, in the order of `policy` with an automatic `default` class last. The caller
+/// adds mode, queues, rules and warnings.
 [[nodiscard]] StatusReport status_report(const Policy& policy, const CoreSnapshot& snapshot);
 
 /// `to_utc` added to an Instant gives the time since the Unix epoch.
@@ -174,6 +198,7 @@ using UserNames = std::map<std::uint32_t, std::string>;
 [[nodiscard]] std::string_view rules_status_name(RulesStatus state);
 [[nodiscard]] std::string_view direction_name(Direction direction);
 [[nodiscard]] std::string_view without_daemon_name(WithoutDaemon without_daemon);
+[[nodiscard]] std::string_view scope_name(Scope scope);
 [[nodiscard]] std::string_view each_name(EachBy by);
 
 }  // namespace shaper

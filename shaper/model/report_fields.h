@@ -15,9 +15,6 @@ namespace shaper {
 template <typename Given, typename Report>
 concept Either = std::same_as<std::remove_const_t<Given>, Report>;
 
-/// The value of a key that this version has nothing to say about: an empty list.
-struct NothingYet {};
-
 template <typename Visit>
 void fields(Visit& visit, Either<DelaySummary> auto& delay) {
   visit("p50", delay.p50);
@@ -40,6 +37,9 @@ void fields(Visit& visit, Either<LinkReport> auto& link) {
   visit("backlog_packets", link.backlog_packets);
   visit("backlog_bytes", link.backlog_bytes);
   visit("without_daemon", link.without_daemon);
+  visit("credit_bytes", link.credit);
+  visit("depth_bytes", link.depth);
+  visit("late_bytes", link.late_bytes);
 }
 
 template <typename Visit>
@@ -74,6 +74,25 @@ void fields(Visit& visit, Either<ClassReport> auto& row) {
   visit("flows", row.flows);
   visit("delay_us", row.delay);
   visit("each", row.each);
+  visit("priority", row.priority);
+  visit("depth_bytes", row.depth);
+  visit("wait_us", row.wait);
+}
+
+template <typename Visit>
+void fields(Visit& visit, Either<LimitReport> auto& limit) {
+  visit("name", limit.name);
+  visit("id", limit.id);
+  visit("limit_bps", limit.limit);
+  visit("rate_bps", limit.rate);
+  visit("scope", limit.scope);
+  visit("state", limit.state);
+  visit("credit_bytes", limit.credit);
+  visit("expires", limit.expires);
+  visit("by", limit.by);
+  visit("keys", limit.keys);
+  visit("depth_bytes", limit.depth);
+  visit("late_bytes", limit.late_bytes);
 }
 
 template <typename Visit>
@@ -88,15 +107,15 @@ void fields(Visit& visit, Either<QueueReport> auto& queue) {
 
 template <typename Visit>
 void fields(Visit& visit, Either<StatusReport> auto& report) {
-  NothingYet limits;
   visit("version", report.version);
   visit("mode", report.mode);
   visit("links", report.links);
   visit("classes", report.classes);
   visit("queues", report.queues);
-  visit("limits", limits);
+  visit("limits", report.limits);
   visit("rules", report.rules);
   visit("warnings", report.warnings);
+  visit("mark_mask", report.mark_mask);
 }
 
 template <typename Visit>

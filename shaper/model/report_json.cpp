@@ -51,7 +51,7 @@ class Writer {
   void write(RulesStatus value) { write(rules_status_name(value)); }
   void write(Direction value) { write(direction_name(value)); }
   void write(WithoutDaemon value) { write(without_daemon_name(value)); }
-  void write(NothingYet) { text_ += "[]"; }
+  void write(Scope value) { write(scope_name(value)); }
 
   void write(const DropCounts& drops) {
     text_ += '{';
@@ -99,6 +99,7 @@ class Reader {
 
  private:
   static void read(const Json& json, std::uint64_t& value) { value = json.get<std::uint64_t>(); }
+  static void read(const Json& json, std::uint32_t& value) { value = json.get<std::uint32_t>(); }
   static void read(const Json& json, std::uint16_t& value) { value = json.get<std::uint16_t>(); }
   static void read(const Json& json, ByteCount& value) { read(json, value.value); }
   static void read(const Json& json, DataRate& value) { read(json, value.bits_per_second); }
@@ -119,7 +120,9 @@ class Reader {
   static void read(const Json& json, WithoutDaemon& value) {
     read_name(json, value, without_daemon_name, {WithoutDaemon::pass, WithoutDaemon::block});
   }
-  static void read(const Json&, NothingYet&) {}
+  static void read(const Json& json, Scope& value) {
+    read_name(json, value, scope_name, {Scope::host, Scope::cluster});
+  }
 
   static void read(const Json& json, DropCounts& drops) {
     for (std::size_t reason = 0; reason < kDropReasons; ++reason) {

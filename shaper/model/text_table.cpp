@@ -32,6 +32,10 @@ ColumnUnits plain_units() {
   return {{"", 1}};
 }
 
+ColumnUnits percent_units() {
+  return {{"%", 1}};
+}
+
 TextTable::Column::Column(std::vector<std::string> of_lines, bool right)
     : lines(std::move(of_lines)), to_the_right(right) {
   for (const std::string& line : lines) width = std::max(width, line.size());
@@ -58,7 +62,10 @@ void TextTable::numbers(std::string title, const std::vector<std::optional<std::
 std::string TextTable::text() const {
   std::string text;
   const std::size_t lines = columns_.empty() ? 0 : columns_.front().lines.size();
+  constexpr std::size_t kHead = 2;  // title and unit
   for (std::size_t line = 0; line < lines; ++line) {
+    const auto heading = line < kHead ? headings_.end() : headings_.find(line - kHead);
+    if (heading != headings_.end()) text += heading->second + '\n';
     std::string row;
     for (const Column& column : columns_) {
       row +=

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ using ColumnUnits = std::vector<ColumnUnit>;
 [[nodiscard]] ColumnUnits size_units();   ///< of bytes
 [[nodiscard]] ColumnUnits time_units();   ///< of nanoseconds
 [[nodiscard]] ColumnUnits plain_units();  ///< counts
+[[nodiscard]] ColumnUnits percent_units();
 
 class TextTable {
  public:
@@ -28,6 +30,9 @@ class TextTable {
 
   /// All in the largest unit that the largest number fills. An absent number is written "-".
   void numbers(std::string title, const std::vector<std::optional<std::uint64_t>>& cells, const ColumnUnits& units);
+
+  /// A line of its own in front of row `row`, counted from 0.
+  void heading(std::size_t row, std::string line) { headings_[row] = std::move(line); }
 
   /// The titles, the units, and one line for each row; no space at a line's end.
   [[nodiscard]] std::string text() const;
@@ -41,6 +46,7 @@ class TextTable {
     std::size_t width = 0;
   };
   std::vector<Column> columns_;
+  std::map<std::size_t, std::string> headings_;
 };
 
 }  // namespace shaper

@@ -20,9 +20,14 @@ constexpr Instant kLatest{Nanos{std::int64_t{1} << 62}};
 constexpr std::uint32_t kSmallestMtu = 68;
 constexpr std::uint32_t kLargestMtu = 1 << 24;
 
+/// No grant is larger: one terabyte, a thousand times the deepest bucket.
+constexpr ByteCount kLargestGrant{std::uint64_t{1} << 40};
+
 /// Feeds a core with the calls of a log, one line at a time.
 class LogPlayer {
  public:
+  explicit LogPlayer(const PolicyReader& read) : read_(read) {}
+
   /// One line's event; the answer is empty if all is well, else what is wrong.
   std::string play(const Event& event) {
     if (std::string error = check_time(event); !error.empty()) return error;
@@ -64,15 +69,22 @@ class LogPlayer {
   }
 
   std::string read_policy(const std::string& text, Policy& policy) const {
-    auto parsed = parse_policy(text, "policy in this line", recorded_lookup(names_));
-    if (!parsed) return parsed.error().text();
-    policy = std::move(parsed->policy);
+    auto policy_read = read_(text, recorded_lookup(names_));
+    if (!policy_read) return policy_read.error();
+    policy = std::move(*policy_read);
     return {};
   }
 
   std::string check_mtu(LinkIndex link, std::uint32_t bytes) const {
     if (link >= policy_.links.size()) return "the policy has no link of this number";
     return bytes < kSmallestMtu || bytes > kLargestMtu ? "an MTU out of range" : "";
+  }
+
+  std::string check_grant(const LimitKey& bucket, ByteCount bytes) const {
+    if (bucket.limit >= policy_.limits.size() || policy_.limits[bucket.limit].scope != Scope::cluster) {
+      return "the policy has no cluster limit of this number";
+    }
+    return bytes > kLargestGrant ? "a grant out of range" : "";
   }
 
   std::string on(const event::PolicyText& line) {
@@ -151,6 +163,25 @@ class LogPlayer {
     return error;
   }
 
+  std::string on(const event::Granted& line) {
+    const Grant& grant = line.grant;
+    std::string error = begin_call();
+    if (error.empty()) error = check_grant(grant.to, grant.bytes);
+    if (!error.empty()) return error;
+    if (grant.valid_until < Instant{} || grant.valid_until > kLatest) return "a grant's end out of range";
+    if (grant.pace < kSlowestRate || grant.pace > kFastestRate) return "a grant's pace out of range";
+    shaper_->on_grant(grant, now_, verdicts_);
+    return {};
+  }
+
+  std::string on(const event::TakenBack& line) {
+    std::string error = begin_call();
+    if (error.empty()) error = check_grant(line.from, line.bytes);
+    // What was there is in the core alone, and so the same here.
+    if (error.empty()) static_cast<void>(shaper_->take_back(line.from, line.bytes, now_));
+    return error;
+  }
+
   std::string on(const event::Outcome& line) {
     if (!shaper_) return kNotStarted;
     const auto expected = missing();
@@ -168,6 +199,7 @@ class LogPlayer {
                        line.lines);
   }
 
+  const PolicyReader& read_;
   Policy policy_;
   std::vector<event::Name> names_;
   std::vector<event::Mtu> mtus_;
@@ -187,13 +219,20 @@ std::string_view take_line(std::string_view& text) {
 
 }  // namespace
 
-tl::expected<LogReplay, std::string> replay_log(std::string_view text, std::string_view log_name) {
+tl::expected<Policy, std::string> read_logged_policy(std::string_view text, const NameLookup& names) {
+  auto parsed = parse_policy(text, "policy in this line", names);
+  if (!parsed) return tl::unexpected(parsed.error().text());
+  return std::move(parsed->policy);
+}
+
+tl::expected<LogReplay, std::string> replay_log(std::string_view text, std::string_view log_name,
+                                                const PolicyReader& read) {
   std::uint64_t line_number = 1;
   const auto failure = [&](std::string_view what) {
     return tl::unexpected(fmt::format("{}:{}: {}", log_name, line_number, what));
   };
   if (take_line(text) != kFirstEventLine) return failure(fmt::format("an event log begins with `{}`", kFirstEventLine));
-  LogPlayer player;
+  LogPlayer player(read);
   while (text.find('\n') != std::string_view::npos) {
     ++line_number;
     const auto event = parse_event(take_line(text));

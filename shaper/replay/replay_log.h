@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+
+#include "shaper/core/policy.h"
+#include "shaper/model/config.h"
 
 namespace shaper {
 
@@ -14,8 +18,13 @@ struct LogReplay {
   bool cut_short = false;      ///< the log ends inside the verdicts of its last call, as a log that was being written
 };
 
-/// Replays the text of a log. The error is one line that begins with `log_name:line:`: the first difference, a line
-/// that cannot be read, or lines that are missing.
-[[nodiscard]] tl::expected<LogReplay, std::string> replay_log(std::string_view text, std::string_view log_name);
+/// Makes a policy from its text with the names of the log, or says in one line why not.
+using PolicyReader = std::function<tl::expected<Policy, std::string>(std::string_view text, const NameLookup& names)>;
+[[nodiscard]] tl::expected<Policy, std::string> read_logged_policy(std::string_view text, const NameLookup& names);
+
+/// Replays the text of a log, whose policies `read` reads. The error is one line that begins with `log_name:line:`: the
+/// first difference, a line that cannot be read, or lines that are missing.
+[[nodiscard]] tl::expected<LogReplay, std::string> replay_log(std::string_view text, std::string_view log_name,
+                                                              const PolicyReader& read = read_logged_policy);
 
 }  // namespace shaper

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "tests/sim.h"
+#include "tests/sim_tree.h"
 
 namespace {
 
@@ -42,20 +43,33 @@ Packet any_packet(Input& input, std::size_t links) {
   Packet packet = (kind & 8) != 0 ? super_packet_of(flow, bytes, mark) : packet_of(flow, 40 + bytes % 3'000, mark);
   packet.link = static_cast<LinkIndex>((kind >> 4 & 1) % links);
   if ((kind & 32) != 0) packet.user = kind >> 6;
+  packet.headers.ecn = bytes & 3;
   return packet;
 }
 
 void swap_policy(Sim& sim, Policy& policy, std::uint64_t seed) {
   Random random(seed);
-  Policy next = random_policy(random);
-  if (next.links.size() != policy.links.size()) return;
-  next.links = policy.links;
-  policy = next;
+  policy = random_successor(policy, random);
   sim.swap(policy);
 }
 
+/// Gives one of the buckets that wait for grants something, or takes it back.
+void grant(Sim& sim, Input& input) {
+  const std::vector<Demand> demands = sim.demand();
+  const auto which = input.take(1);
+  const ByteCount bytes{input.take(2)};
+  if (demands.empty()) return;
+  const LimitKey& bucket = demands[which % demands.size()].from;
+  if (which >= 200) {
+    static_cast<void>(sim.take_back(bucket, bytes));
+  } else {
+    const Nanos valid{static_cast<std::int64_t>(input.take(3) << 4)};
+    sim.grant({bucket, bytes, sim.now() + valid, {10'000 + (input.take(2) << 16)}});
+  }
+}
+
 void step(Sim& sim, Policy& policy, Input& input) {
-  switch (input.take(1) % 8) {
+  switch (input.take(1) % 10) {
     case 0:
     case 1:
       sim.send(any_packet(input, policy.links.size()));
@@ -79,6 +93,12 @@ void step(Sim& sim, Policy& policy, Input& input) {
       sim.set_mtu(link, static_cast<std::uint32_t>(576 + input.take(2) % 9'000));
       break;
     }
+    case 7:
+      grant(sim, input);
+      break;
+    case 8:
+      sim.sleep(Nanos{static_cast<std::int64_t>(input.take(4))});
+      break;
     default:
       if (input.take(1) % 8 == 0) {
         sim.pass_all();

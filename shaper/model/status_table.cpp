@@ -1,0 +1,184 @@
+// `shaper status` for people: what each link and limit carries against its rate, the classes under their link, and a
+// line of words for everything that is not simply being sent.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "shaper/model/table_columns.h"
+#include "shaper/model/tables.h"
+
+namespace shaper {
+namespace {
+
+/// Where more of a class's packets than this are dropped, something is set too tight: CoDel, whose drops do not count,
+/// keeps a TCP at a few percent at most.
+constexpr std::uint64_t kTooManyDropsPercent = 5;
+
+std::string link_table(const std::vector<LinkReport>& links) {
+  TextTable table;
+  table.words("link", column(links, [](auto& link) { return terminal_text(link.name); }));
+  table.words("interface", column(links, [](auto& link) { return terminal_text(link.interface); }));
+  table.words("direction", column(links, [](auto& link) { return std::string(direction_name(link.direction)); }));
+  table.numbers("rate", column(links, [](auto& link) { return bits(link.rate); }), rate_units());
+  table.numbers("limit", column(links, [](auto& link) { return bits(link.limit); }), rate_units());
+  table.numbers("used", column(links, [](auto& link) { return percent(link.rate, link.limit); }), percent_units());
+  table.numbers("packets", column(links, [](auto& link) { return Cell(link.sent_packets); }), plain_units());
+  table.numbers("sent", column(links, [](auto& link) { return bytes(link.wire_bytes); }), size_units());
+  table.numbers("dropped", column(links, [](auto& link) { return Cell(link.dropped_packets); }), plain_units());
+  table.numbers("backlog", column(links, [](auto& link) { return bytes(link.backlog_bytes); }), size_units());
+  return table.text();
+}
+
+/// `classes` with those of a link together, in the order of `links`; otherwise in their own order.
+std::vector<ClassReport> by_link(std::vector<ClassReport> classes, const std::vector<LinkReport>& links) {
+  const auto position = [&links](const ClassReport& row) {
+    return std::find_if(links.begin(), links.end(), [&row](const LinkReport& link) { return link.name == row.link; });
+  };
+  std::stable_sort(classes.begin(), classes.end(),
+                   [&](const ClassReport& a, const ClassReport& b) { return position(a) < position(b); });
+  return classes;
+}
+
+std::string class_table(const std::vector<ClassReport>& classes) {
+  TextTable table;
+  table.words("class", column(classes, [](auto& row) { return "  " + terminal_text(row.name); }));
+  table.numbers("prio", column(classes, [](auto& row) { return Cell(row.priority); }), plain_units());
+  table.numbers("guarantee", column(classes, [](auto& row) { return bits(row.guarantee); }), rate_units());
+  table.numbers("rate", column(classes, [](auto& row) { return bits(row.rate); }), rate_units());
+  table.numbers("limit", column(classes, [](auto& row) { return bits(row.limit); }), rate_units());
+  if (std::any_of(classes.begin(), classes.end(), [](auto& row) { return row.each.has_value(); })) {
+    table.numbers("each", column(classes, [](auto& row) { return row.each ? bits(row.each->limit) : Cell(); }),
+                  rate_units());
+  }
+  table.numbers("sent", column(classes, [](auto& row) { return bytes(row.wire_bytes); }), size_units());
+  table.numbers("borrowed", column(classes, [](auto& row) { return bytes(row.borrowed); }), size_units());
+  table.numbers("dropped", column(classes, [](auto& row) { return Cell(row.dropped_packets); }), plain_units());
+  table.numbers("marked", column(classes, [](auto& row) { return Cell(row.marked_packets); }), plain_units());
+  table.numbers("backlog", column(classes, [](auto& row) { return bytes(row.backlog_bytes); }), size_units());
+  table.numbers("p99", column(classes, [](auto& row) { return nanos(row.delay.p99); }), time_units());
+  for (std::size_t row = 0; row < classes.size(); ++row) {
+    if (row == 0 || classes[row].link != classes[row - 1].link) table.heading(row, terminal_text(classes[row].link));
+  }
+  return table.text();
+}
+
+std::string limit_table(const std::vector<LimitReport>& limits) {
+  TextTable table;
+  table.words("named limit", column(limits, [](auto& row) { return terminal_text(row.name); }));
+  table.words("scope", column(limits, [](auto& row) { return std::string(scope_name(row.scope)); }));
+  table.words("state", column(limits, [](auto& row) { return terminal_text(row.state); }));
+  table.words("each", column(limits, [](auto& row) { return terminal_text(row.by.value_or("-")); }));
+  table.numbers("keys", column(limits, [](auto& row) { return row.by ? Cell(row.keys) : Cell(); }), plain_units());
+  table.numbers("rate", column(limits, [](auto& row) { return bits(row.rate); }), rate_units());
+  table.numbers("limit", column(limits, [](auto& row) { return bits(row.limit); }), rate_units());
+  // The rate is that of all keys together, the limit that of each: no share can be told.
+  table.numbers("used", column(limits, [](auto& row) { return row.by ? Cell() : percent(row.rate, row.limit); }),
+                percent_units());
+  table.numbers("credit", column(limits, [](auto& row) { return bytes(row.credit); }), size_units());
+  return table.text();
+}
+
+std::string queue_table(const std::vector<QueueReport>& queues) {
+  TextTable table;
+  table.words("queue", column(queues, [](auto& queue) { return std::to_string(queue.number); }));
+  table.numbers("held", column(queues, [](auto& queue) { return Cell(queue.held); }), plain_units());
+  table.numbers("kernel dropped", column(queues, [](auto& queue) { return Cell(queue.kernel_dropped); }),
+                plain_units());
+  table.numbers("socket dropped", column(queues, [](auto& queue) { return Cell(queue.socket_dropped); }),
+                plain_units());
+  table.numbers("lost verdicts", column(queues, [](auto& queue) { return Cell(queue.lost_verdicts); }), plain_units());
+  table.numbers("sent to split", column(queues, [](auto& queue) { return Cell(queue.split_packets); }), plain_units());
+  return table.text();
+}
+
+/// "dropped 2 backlog, 1 max_delay"
+std::string drops_text(const DropCounts& drops) {
+  std::string text;
+  for (std::size_t reason = 0; reason < kDropReasons; ++reason) {
+    if (drops[reason] == 0) continue;
+    text += fmt::format("{} {} {}", text.empty() ? "dropped" : ",", drops[reason], kDropReasonNames[reason]);
+  }
+  return text;
+}
+
+/// A line for everything that happened to a class's packets but being sent.
+std::string exceptions_text(const std::vector<ClassReport>& classes) {
+  std::string text;
+  for (const ClassReport& row : classes) {
+    const auto add = [&](std::string_view words) {
+      text += fmt::format("{} on {}: {}\n", terminal_text(row.name), terminal_text(row.link), words);
+    };
+    if (row.dropped_packets > 0) add(drops_text(row.drops));
+    if (row.lost_packets > 0) add(fmt::format("lost {} (cleared by the kernel while held)", row.lost_packets));
+    if (row.passed_packets > 0) add(fmt::format("passed {} unmetered", row.passed_packets));
+    if (row.late_bytes.value > 0) add(fmt::format("{} B of credit lost to late wake-ups", row.late_bytes.value));
+    if (row.backlog_packets > 0 && row.wait) {
+      add(fmt::format("a full frame that came now would wait {:.2f} ms",
+                      std::chrono::duration<double, std::milli>(*row.wait).count()));
+    }
+  }
+  return text;
+}
+
+/// What to do about each reason for a drop, in the order of the enumeration.
+constexpr std::array<std::string_view, kDropReasons> kAdvice{
+    "a larger burst or over = \"delay\" loses less",
+    "it holds all that it may: a larger backlog or rate loses less",
+    "they waited longer than they may: aqm = true, a larger max_delay or a higher rate loses less",
+    "the kernel queue holds all that it may: senders do not slow down",
+    "",
+};
+
+std::string advice_text(const std::vector<ClassReport>& classes) {
+  constexpr auto kAqm = static_cast<std::size_t>(DropReason::aqm);
+  std::string text;
+  for (const ClassReport& row : classes) {
+    DropCounts unwanted = row.drops;
+    unwanted[kAqm] = 0;
+    std::uint64_t sum = 0;
+    for (const std::uint64_t count : unwanted) sum += count;
+    if (Uint128{sum} * 100 <= Uint128{row.sent_packets} * kTooManyDropsPercent) continue;
+    const auto most = std::max_element(unwanted.begin(), unwanted.end());
+    const auto reason = static_cast<std::size_t>(most - unwanted.begin());
+    text +=
+        fmt::format("advice: {} on {} drops {} packets for {} sent, most of them {}:\n  {}\n", terminal_text(row.name),
+                    terminal_text(row.link), sum, row.sent_packets, kDropReasonNames[reason], kAdvice[reason]);
+  }
+  return text;
+}
+
+/// What was lost besides, of links and limits.
+std::string late_text(const StatusReport& report) {
+  std::string text;
+  const auto add = [&text](std::string_view kind, std::string_view name, ByteCount late) {
+    if (late.value == 0) return;
+    text += fmt::format("{} {}: {} B of credit lost to late wake-ups\n", kind, terminal_text(name), late.value);
+  };
+  for (const LinkReport& link : report.links) add("link", link.name, link.late_bytes);
+  for (const LimitReport& limit : report.limits) add("limit", limit.name, limit.late_bytes);
+  return text;
+}
+
+}  // namespace
+
+std::string status_table(const StatusReport& report) {
+  std::string text(mode_name(report.mode));
+  if (report.rules) text += fmt::format(", rules {}", rules_status_name(*report.rules));
+  text += fmt::format(", version {}\n", terminal_text(report.version));
+  const std::vector<ClassReport> classes = by_link(report.classes, report.links);
+  const auto add = [&text](const std::string& part) {
+    if (!part.empty()) text += '\n' + part;
+  };
+  if (!report.links.empty()) add(link_table(report.links));
+  if (!classes.empty()) add(class_table(classes));
+  if (!report.limits.empty()) add(limit_table(report.limits));
+  add(exceptions_text(classes) + late_text(report));
+  if (!report.queues.empty()) add(queue_table(report.queues));
+  std::string told = advice_text(classes);
+  for (const std::string& warning : report.warnings) told += fmt::format("warning: {}\n", terminal_text(warning));
+  add(told);
+  return text;
+}
+
+}  // namespace shaper

@@ -1,0 +1,125 @@
+// Logs of grants: repeated like every other call, and refused where no cluster limit could have got them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "shaper/core/shaper.h"
+#include "shaper/model/event_log.h"
+#include "shaper/replay/replay_log.h"
+
+namespace shaper {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kLimitPolicy = R"(
+version = 1
+[[link]]
+name = "up"
+interface = "eth0"
+[[limit]]
+name = "tenant"
+rate = "10mbit"
+[[class]]
+name = "all"
+link = "up"
+default = true
+limits = ["tenant"]
+)";
+
+/// The policy in `text` with its limits shared by a cluster, which no policy text can say yet.
+tl::expected<Policy, std::string> read_cluster_policy(std::string_view text, const NameLookup& names) {
+  auto policy = read_logged_policy(text, names);
+  if (!policy) return policy;
+  for (LimitPolicy& limit : policy->limits) limit.scope = Scope::cluster;
+  return policy;
+}
+
+/// Three datagrams arrive, then a grant for all of them, then most of what is left of it is taken back.
+std::string log_of_a_grant() {
+  const Policy policy = read_cluster_policy(kLimitPolicy, {}).value();
+  const Instant start{1s};
+  std::string text;
+  EventLog log(text);
+  log.begin(start, {}, policy, kLimitPolicy, {}, std::vector<std::uint32_t>{1500});
+  Shaper shaper(policy, StartCredit::full, HashKey{}, start);
+  shaper.set_mtu(0, 1500);
+  Verdicts verdicts;
+  const auto write_outcomes = [&](Instant now) { log.outcomes(now, std::exchange(verdicts, {})); };
+  Packet packet;
+  packet.headers.family = Family::ipv4;
+  packet.headers.protocol = kUdp;
+  packet.ip_bytes = 1000;
+  for (packet.id.number = 1; packet.id.number <= 3; ++packet.id.number) {
+    shaper.on_packet(packet, start, verdicts);
+    log.arrival(start, packet);
+    write_outcomes(start);
+  }
+  const Instant later{1100ms};
+  const Grant grant{{0, {}}, {10'000}, Instant{9s}, {10'000'000}};
+  shaper.on_grant(grant, later, verdicts);
+  log.grant(later, grant);
+  write_outcomes(later);
+  for (auto next = shaper.next_departure(); next && *next < Instant{9s}; next = shaper.next_departure()) {
+    const Instant now = std::max(*next, later);
+    shaper.release(now, verdicts);
+    log.release(now);
+    write_outcomes(now);
+  }
+  EXPECT_LE(shaper.take_back(grant.to, {6000}, Instant{2s}), ByteCount{6000});
+  log.take_back(Instant{2s}, grant.to, {6000});
+  return text;
+}
+
+TEST(ReplayLog, GrantsAreRepeated) {
+  const std::string log = log_of_a_grant();
+  EXPECT_LT(log.find(" grant limit=0:tenant bytes=10000 "), log.find(" accept 0:1 ")) << "nothing passes before\n"
+                                                                                      << log;
+  const auto result = replay_log(log, "log", read_cluster_policy);
+  ASSERT_TRUE(result) << result.error();
+  EXPECT_EQ(result->verdicts, 3u);
+  EXPECT_FALSE(result->cut_short);
+
+  std::string smaller = log;
+  smaller.replace(smaller.find("bytes=10000"), 11, "bytes=100");
+  EXPECT_FALSE(replay_log(smaller, "log", read_cluster_policy)) << "too little for any packet";
+}
+
+TEST(ReplayLog, AGrantThatCannotBeIsRefused) {
+  const std::string log = log_of_a_grant();
+  struct Change {
+    const char* from;
+    const char* to;
+    const char* message;
+  };
+  const Change changes[] = {
+      {"grant limit=0", "grant limit=1", "the policy has no cluster limit of this number"},
+      {"take_back limit=0", "take_back limit=1", "the policy has no cluster limit of this number"},
+      {"bytes=10000 ", "bytes=18446744073709551615 ", "a grant out of range"},
+      {"take_back limit=0:tenant bytes=6000", "take_back limit=0:tenant bytes=9999999999999", "a grant out of range"},
+      {"until=9000000000", "until=9223372036854775807", "a grant's end out of range"},
+      {"pace=10000000", "pace=0", "a grant's pace out of range"},
+  };
+  for (const Change& change : changes) {
+    std::string changed = log;
+    const std::size_t at = changed.find(change.from);
+    ASSERT_NE(at, std::string::npos) << change.from;
+    changed.replace(at, std::string_view(change.from).size(), change.to);
+    const auto result = replay_log(changed, "log", read_cluster_policy);
+    ASSERT_FALSE(result) << change.from;
+    EXPECT_NE(result.error().find(change.message), std::string::npos) << result.error();
+  }
+}
+
+TEST(ReplayLog, ALimitOfThisHostAloneIsNeverGranted) {
+  std::string log = log_of_a_grant();
+  const std::size_t first_call = log.find("1000000000 arrive");
+  log.erase(first_call, log.find("1100000000 grant") - first_call);
+  const auto result = replay_log(log, "log");
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().find("the policy has no cluster limit"), std::string::npos) << result.error();
+}
+
+}  // namespace
+}  // namespace shaper
