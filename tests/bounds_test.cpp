@@ -241,7 +241,7 @@ TEST(Bounds, AFloodOfNewFlowsIsBoundedToo) {
   Sim sim({.policy = whole, .count_every = 100});
   sim.add(greedy(packet_of(flow_of(4'000, 0)), 10));
   for (std::uint32_t n = 0; n < 20'000 && sim.broken().empty(); ++n) {
-    sim.send(packet_of(16 * 5'000 + n, 200));
+    sim.send(packet_of(flow_of(5'000, 0) + n, 200));
     sim.run_for(200us);
   }
   EXPECT_EQ(sim.broken(), "");

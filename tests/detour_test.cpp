@@ -148,6 +148,19 @@ TEST(Detour, StartsAgainAfterASwapBackToASlowClass) {
   EXPECT_EQ(hand.send(super_packet_of(1)), Decision::detour);
 }
 
+TEST(Detour, ASwapDoesNotForgetAFlowThatHasOnlyDetouredSoFar) {
+  // Flows are told apart by their mark here, which the swap must know of a flow that nothing has stayed of.
+  const auto policy = [](DataRate rate) { return policy_of(class_marked("a", 1, rate), default_class(rate)); };
+  Hand hand(policy(100_mbit));
+  Packet small = tcp_packet_of(1, 52, 1);
+  small.headers.dscp = 10;
+  Packet large = super_packet_of(1, 64'000, 1);
+  large.headers.dscp = 10;
+  EXPECT_EQ(hand.send(large), Decision::detour);
+  hand.swap(policy(10_gbit));
+  EXPECT_EQ(hand.send(small), Decision::detour) << "its super-packet is still inside";
+}
+
 TEST(Detour, ForgettingAFlowDoesNotLetItOvertakeItself) {
   // The table holds one flow. The flow whose segments are inside must still be split when it comes back.
   Policy policy = at(100_mbit);

@@ -19,11 +19,7 @@ double jain(const Sim& sim, const std::vector<std::uint32_t>& flows, Instant beg
 
 /// The delay that 99 % of the flow's packets do not exceed.
 Nanos p99_delay(const Sim& sim, std::uint32_t flow) {
-  std::vector<Nanos> delays;
-  for (const Departure& departure : sim.departures()) {
-    if (departure.flow == flow && departure.decision == Decision::accept) delays.push_back(departure.delay());
-  }
-  std::sort(delays.begin(), delays.end());
+  const std::vector<Nanos> delays = sim.delays(flow);
   return delays.empty() ? Nanos::max() : delays[delays.size() * 99 / 100];
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -194,7 +195,17 @@ struct WireCase {
   Framing framing;
   std::uint32_t frames;
   std::uint64_t bytes;
+  std::uint32_t segment = 0;
 };
+
+void check_wire_sizes(std::span<const WireCase> cases) {
+  for (const WireCase& expected : cases) {
+    SCOPED_TRACE(expected.sentence);
+    const WireSize size = wire_size(expected.packet, expected.framing, expected.segment);
+    EXPECT_EQ(size.frames, expected.frames);
+    EXPECT_EQ(size.bytes.value, expected.bytes);
+  }
+}
 
 TEST(WireSize, IsWhatWasWorkedOutByHand) {
   const Family v4 = Family::ipv4;
@@ -252,12 +263,79 @@ TEST(WireSize, IsWhatWasWorkedOutByHand) {
        1,
        90},
   };
-  for (const WireCase& expected : cases) {
-    SCOPED_TRACE(expected.sentence);
-    const WireSize size = wire_size(expected.packet, expected.framing);
-    EXPECT_EQ(size.frames, expected.frames);
-    EXPECT_EQ(size.bytes.value, expected.bytes);
-  }
+  check_wire_sizes(cases);
+}
+
+TEST(WireSize, CutsASuperPacketByTheSegmentThatWasLearnt) {
+  const Family v4 = Family::ipv4;
+  const Family v6 = Family::ipv6;
+  const Framing ethernet{.mtu = 1500, .overhead = 14, .smallest_frame = 0};
+  const Framing padded{.mtu = 1500, .overhead = 38, .smallest_frame = 84};
+  const WireCase cases[] = {
+      {"MSS 536, ten segments: 10 x (576 + 14)", packet(v4, 20, 20, 5400, true), ethernet, 10, 5900, 576},
+      {"MSS 536 with timestamps carries 524: 4 x (576 + 14)", packet(v4, 20, 32, 2148, true), ethernet, 4, 2360, 576},
+      {"MSS 536, the last segment has 100: 10 x 590 + 140 + 14", packet(v4, 20, 20, 5500, true), ethernet, 11, 6054,
+       576},
+      {"the last segment has one byte and is padded: 2 x (576 + 38) + 84", packet(v4, 20, 20, 1113, true), padded, 3,
+       1312, 576},
+      {"two segments that fit one MTU are two: 2 x 590", packet(v4, 20, 20, 1112, true), ethernet, 2, 1180, 576},
+      {"one segment that is not full", packet(v4, 20, 20, 500, true), ethernet, 1, 514, 576},
+      {"one full segment", packet(v4, 20, 20, 576, true), ethernet, 1, 590, 576},
+      {"one byte above: 590 + 41 + 14", packet(v4, 20, 20, 577, true), ethernet, 2, 645, 576},
+      {"UDP of 1200: 5 x (1228 + 14)", packet(v4, 20, 8, 6028, true), ethernet, 5, 6210, 1228},
+      {"UDP of 1200, the last has one byte: 5 x 1242 + 29 + 14", packet(v4, 20, 8, 6029, true), ethernet, 6, 6253,
+       1228},
+      {"IPv6, UDP of 1200: 5 x (1248 + 14)", packet(v6, 40, 8, 6048, true), ethernet, 5, 6310, 1248},
+      {"IPv6 at the smallest MTU: 20 x (1280 + 14)", packet(v6, 40, 20, 24460, true), ethernet, 20, 25880, 1280},
+      {"BIG TCP: 150 x (1280 + 14)", packet(v6, 40, 32, 181272, true), ethernet, 150, 194100, 1280},
+      {"BIG TCP with the jumbo header, which no segment has", packet(v6, 48, 32, 181280, true), ethernet, 150, 194100,
+       1280},
+      {"a segment above the MTU is not sent: 1514 + 152 + 14", packet(v4, 20, 32, 1600, true), ethernet, 2, 1680, 9000},
+      {"a segment of the MTU is what is assumed anyway", packet(v4, 20, 32, 1600, true), ethernet, 2, 1680, 1500},
+      {"a segment as short as the headers is not of this packet", packet(v4, 20, 32, 1600, true), ethernet, 2, 1680,
+       52},
+      {"one byte of payload each: 1548 x (53 + 14)", packet(v4, 20, 32, 1600, true), ethernet, 1548, 103716, 53},
+      {"a plain packet has no segments", packet(v4, 20, 20, 1500, false), ethernet, 1, 1514, 576},
+      {"nor has a datagram that IP cuts: 8028 + 5 x 20 + 6 x 14", packet(v4, 20, 8, 8028, false), ethernet, 6, 8212,
+       576},
+      {"unreadable headers: 3000 in 576 each", packet(Family::other, 0, 0, 3000, true), ethernet, 6, 3084, 576},
+      {"an MTU below the headers: one frame",
+       packet(v4, 20, 32, 1600, true),
+       {.mtu = 40, .overhead = 0, .smallest_frame = 0},
+       1,
+       1600,
+       576},
+  };
+  check_wire_sizes(cases);
+}
+
+TEST(WireSize, CountsCells) {
+  const Family v4 = Family::ipv4;
+  const Family v6 = Family::ipv6;
+  const Framing atm{.mtu = 1500, .overhead = 40, .smallest_frame = 0, .cells = Cells::atm};  // PPPoE over LLC/SNAP
+  const Framing small_atm{.mtu = 1500, .overhead = 10, .smallest_frame = 97, .cells = Cells::atm};
+  const Framing ptm{.mtu = 1500, .overhead = 30, .smallest_frame = 0, .cells = Cells::ptm};  // PPPoE
+  const Framing small_ptm{.mtu = 1500, .overhead = 30, .smallest_frame = 64, .cells = Cells::ptm};
+  const WireCase cases[] = {
+      {"ATM, an ACK of 40: 80 in 2 cells of 48", packet(v4, 20, 20, 40, false), atm, 1, 106},
+      {"ATM, 96 fill 2 cells", packet(v4, 20, 20, 56, false), atm, 1, 106},
+      {"ATM, 97 need a third", packet(v4, 20, 20, 57, false), atm, 1, 159},
+      {"ATM, a full frame: 1540 in 33 cells", packet(v4, 20, 20, 1500, false), atm, 1, 1749},
+      {"ATM, 2 full segments and 100: 2 x 1749, 192 in 4 cells", packet(v4, 20, 32, 3048, true), atm, 3, 3710},
+      {"ATM, MSS 536: 616 in 13 cells, ten times", packet(v4, 20, 20, 5400, true), atm, 10, 6890, 576},
+      {"ATM, fragments: 5 x 1749, 668 in 14 cells", packet(v4, 20, 8, 8028, false), atm, 6, 9487},
+      {"ATM, IPv6 fragments: 5 x (1496 + 40 in 32 cells), 808 + 40 in 18", packet(v6, 40, 8, 8048, false), atm, 6,
+       9434},
+      {"ATM, the smallest frame comes before the cells: 97 in 3", packet(v4, 20, 8, 28, false), small_atm, 1, 159},
+      {"PTM, a full frame: 1530 and one more for each begun 64", packet(v4, 20, 20, 1500, false), ptm, 1, 1554},
+      {"PTM, 64 are 65", packet(v4, 20, 8, 34, false), ptm, 1, 65},
+      {"PTM, 65 are 67", packet(v4, 20, 8, 35, false), ptm, 1, 67},
+      {"PTM, 2 full segments and 100: 2 x 1554, 182 + 3", packet(v4, 20, 32, 3048, true), ptm, 3, 3293},
+      {"PTM, the smallest frame comes before the coding: 64 are 65", packet(v4, 20, 8, 28, false), small_ptm, 1, 65},
+  };
+  check_wire_sizes(cases);
+  EXPECT_EQ(atm.full_frame().value, 1749U);
+  EXPECT_EQ(ptm.full_frame().value, 1554U);
 }
 
 TEST(WireSize, LiesBetweenThePacketAndItsNumberOfFullFrames) {
@@ -269,8 +347,12 @@ TEST(WireSize, LiesBetweenThePacketAndItsNumberOfFullFrames) {
     const Family family = below(2) == 0 ? Family::ipv4 : Family::ipv6;
     const unsigned network = family == Family::ipv4 ? 20 + 4 * below(11) : 40;
     const Packet some = packet(family, network, 20 + 4 * below(11), 200 + below(200'000), below(2) == 0);
-    const Framing framing{.mtu = 576 + below(9000), .overhead = below(60), .smallest_frame = below(90)};
-    const WireSize size = wire_size(some, framing);
+    const Framing framing{.mtu = 576 + below(9000),
+                          .overhead = below(60),
+                          .smallest_frame = below(90),
+                          .cells = static_cast<Cells>(below(3))};
+    const std::uint32_t segment = below(2) == 0 ? 0 : below(10'000);
+    const WireSize size = wire_size(some, framing, segment);
     EXPECT_GE(size.bytes.value, std::uint64_t{some.ip_bytes} + size.frames * framing.overhead);
     EXPECT_TRUE(size.frames == 1 || size.bytes.value <= size.frames * framing.full_frame().value);
     EXPECT_GE(std::uint64_t{size.frames} * framing.mtu, some.ip_bytes);

@@ -5,6 +5,10 @@
 
 namespace shaper::sim {
 
+using namespace std::chrono_literals;
+
+inline constexpr Instant kStart{1s};
+
 /// How much later than asked a wake-up comes, evenly between the two.
 struct Lateness {
   Nanos least{0};

@@ -1,10 +1,12 @@
-// Traffic for experiments: sources that send by the clock, by chance, or whenever a packet of theirs has gone.
+// Traffic for experiments: sources that send by the clock, by chance, whenever a packet of theirs has gone, or as a
+// TCP.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 
+#include "shaper/core/verdict.h"
 #include "tests/sim_policy.h"
 
 namespace shaper::sim {
@@ -18,6 +20,10 @@ struct Source {
   Nanos start{0};                     ///< from when it is added
   std::optional<Nanos> stop;          ///< from the start of the simulation
   std::uint32_t in_flight = 0;        ///< segments of super-packets on the way, above one for each super-packet
+  std::optional<Nanos> round_trip;    ///< of a TCP: from a departure to the packet that it allows
+  double congestion_window = 0;       ///< of a TCP, in packets
+  std::uint32_t unacknowledged = 0;   ///< of a TCP
+  Instant recovered;                  ///< of a TCP: congestion told of before this is the same congestion
 };
 
 /// One packet every `gap`.
@@ -49,6 +55,25 @@ inline Source greedy(const Packet& packet, std::uint32_t window = 30) {
   source.packet = packet;
   source.window = window;
   return source;
+}
+
+/// A TCP without slow start (RFC 5681): one packet more each round trip, half the window at a loss or a mark.
+inline Source reno(const Packet& packet, Nanos round_trip, std::uint32_t window = 10) {
+  Source source = greedy(packet, window);
+  source.round_trip = round_trip;
+  source.congestion_window = window;
+  return source;
+}
+
+/// What becomes of a TCP's window when it hears of the end of a packet.
+inline void acknowledge(Source& source, Decision decision, Instant now) {
+  --source.unacknowledged;
+  if (decision == Decision::accept || decision == Decision::pass) {
+    source.congestion_window += 1.0 / source.congestion_window;
+  } else if (now >= source.recovered) {
+    source.congestion_window = std::max(2.0, source.congestion_window / 2);
+    source.recovered = now + *source.round_trip;
+  }
 }
 
 }  // namespace shaper::sim

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/sim.h"
+#include "tests/sim_tree.h"
 
 namespace shaper::sim {
 namespace {
@@ -239,7 +240,8 @@ TEST(Swap, StatisticsFollowTheNameNotThePosition) {
 }
 
 TEST(Swap, RandomPoliciesUnderLoadKeepEveryRule) {
-  for (std::uint64_t seed = 1; seed <= 80; ++seed) {
+  const std::uint64_t end = seeds(80);
+  for (std::uint64_t seed = 1; seed <= end; ++seed) {
     Random random(seed);
     Policy policy = random_policy(random);
     Experiment experiment{.policy = policy, .lateness = {}, .seed = seed};
@@ -258,11 +260,7 @@ TEST(Swap, RandomPoliciesUnderLoadKeepEveryRule) {
     }
     for (int step = 0; step < 20; ++step) {
       sim.run_for(random.up_to(10ms));
-      Policy next = random_policy(random);
-      if (next.links.size() == policy.links.size()) {
-        for (std::size_t link = 0; link < next.links.size(); ++link) next.links[link] = policy.links[link];
-        sim.swap(next);
-      }
+      sim.swap(random_successor(policy, random));
     }
     sim.drain();
     ASSERT_EQ(sim.broken(), "") << "seed " << seed;
