@@ -3,6 +3,21 @@
 # shellcheck source=netns-scripts/lib.sh
 . "$(dirname "$0")/../netns-scripts/lib.sh"
 
+# How a rate is written for our side: a link with one default class.
+policy_of=one_link
+
+# What this kernel has, after a topology was made: leaves tools.
+find_tools() {
+    tools=(shaper tbf htb)
+    shape htb 1000000
+    if tc -n "$shaped" qdisc replace dev up0 parent 1:1 fq_codel 2>/dev/null; then
+        tools+=(htb+fq_codel)
+    else
+        echo 'htb with fq_codel is not compared: this kernel has no fq_codel.'
+    fi
+    unshape htb
+}
+
 burst_for() { # RATE_BPS: bytes of 4 ms, 5 kB at least
     local bytes=$(($1 * 4 / 8000))
     echo $((bytes > 5000 ? bytes : 5000))
@@ -12,26 +27,28 @@ shape() { # TOOL RATE_BPS
     local burst
     burst=$(burst_for "$2")
     case $1 in
-        shaper) start_shaper "$(one_class "${2}bit")" ;;
+        shaper) start_shaper "$($policy_of "${2}bit")" ;;
         tbf) tc -n "$shaped" qdisc replace dev up0 root tbf rate "${2}bit" burst "$burst" latency 50ms ;;
-        htb)
+        htb | htb+fq_codel)
             tc -n "$shaped" qdisc replace dev up0 root handle 1: htb default 1
-            # Its default burst costs 11 % at 5 Gbit/s.
-            tc -n "$shaped" class replace dev up0 parent 1: classid 1:1 htb rate "${2}bit" burst "$burst" cburst "$burst"
+            # Its default burst costs 11 % at 5 Gbit/s; the quantum says nothing where there is one class.
+            tc -n "$shaped" class replace dev up0 parent 1: classid 1:1 htb rate "${2}bit" burst "$burst" \
+                cburst "$burst" quantum 1514
+            [ "$1" = htb ] || tc -n "$shaped" qdisc replace dev up0 parent 1:1 fq_codel
             ;;
     esac
 }
 
-# That the tool really shapes, before a figure is printed (measure checks ours).
+# That the tool really shapes, before a figure is printed.
 shape_holds() { # TOOL
-    [ "$1" = shaper ] && shaper_is_up && return
-    tc -n "$shaped" qdisc show dev up0 root | grep -q "qdisc $1"
+    if [ "$1" = shaper ]; then
+        shaper_is_up
+    else
+        tc -n "$shaped" qdisc show dev up0 root | grep -q "qdisc ${1%%+*}"
+    fi
 }
 
 unshape() { # TOOL
     end_bulk
-    case $1 in
-        shaper) stop_shaper ;;
-        tbf | htb) tc -n "$shaped" qdisc delete dev up0 root ;;
-    esac
+    if [ "$1" = shaper ]; then stop_shaper; else tc -n "$shaped" qdisc delete dev up0 root; fi
 }

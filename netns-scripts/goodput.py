@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """Payload that each TCP receiver really got, and how evenly. Run it inside the receiver's namespace.
 
-usage: goodput.py SECONDS PORT...
-prints one JSON object: bps (by port, in the order given, all connections of a port together), total_bps and jain,
+usage: goodput.py [--at TIME] SECONDS PORT...
+begins at TIME (seconds since 1970, as $EPOCHREALTIME has it; default: at once) and prints one JSON object: bps (by port, in the order given, all connections of a port together), total_bps and jain,
 Jain's index of the ports: (sum x)^2 / (n * sum x^2), 1 is perfectly even. Read from the kernel (ss, bytes_received) twice.
 """
+import argparse
 import json
 import re
 import subprocess
-import sys
 import time
 
 
@@ -26,9 +26,15 @@ def received_bytes(ports):
 
 
 def main():
-    seconds, ports = float(sys.argv[1]), [int(port) for port in sys.argv[2:]]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--at", type=float, default=0)
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("ports", type=int, nargs="+")
+    arguments = parser.parse_args()
+    ports = arguments.ports
+    time.sleep(max(0.0, arguments.at - time.time()))
     begin, first = received_bytes(ports)
-    time.sleep(seconds)
+    time.sleep(arguments.seconds)
     end, last = received_bytes(ports)
     rates = [round((last[port] - first[port]) * 8 / (end - begin)) for port in ports]
     squares = sum(rate * rate for rate in rates)

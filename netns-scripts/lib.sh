@@ -42,11 +42,15 @@ n2() { ip netns exec "$server" "$@"; }
 n3() { ip netns exec "$router" "$@"; }
 shaper() { ip netns exec "$shaped" "$build_folder/shaper" "$@"; }
 
+# A script redefines this to undo what it did to the machine outside its namespaces.
+at_end() { :; }
+
 # Ends what we started, by process id, and removes what we made.
 clean_up() {
     local status=$? namespace pid
     trap - EXIT INT TERM
     set +e
+    at_end
     [ "$shaper_runs" = no ] || shaper down >/dev/null 2>&1
     [ ${#background[@]} -eq 0 ] || kill "${background[@]}" 2>/dev/null
     for namespace in "${namespaces[@]}"; do
@@ -178,6 +182,27 @@ one_class() { # RATE [LINE...]
     printf '%s\n' 'version = 1' '[[link]]' 'name = "uplink"' 'interface = "up0"' \
         '[[class]]' 'name = "all"' 'link = "uplink"' 'default = true' "rate = \"$1\"" "${@:2}" >"$temporary/policy.toml"
     echo "$temporary/policy.toml"
+}
+
+# Writes the policy that stands on standard input.
+policy() {
+    cat >"$temporary/policy.toml"
+    echo "$temporary/policy.toml"
+}
+
+# Writes a policy for up0 with a rate for the whole link and one class without a rate of its own.
+one_link() { # RATE
+    policy <<EOF
+version = 1
+[[link]]
+name = "uplink"
+interface = "up0"
+rate = "$1"
+[[class]]
+name = "all"
+link = "uplink"
+default = true
+EOF
 }
 
 start_shaper() { # POLICY [OPTION...]

@@ -51,12 +51,17 @@ end_bulk() {
     bulk=()
 }
 
-# Judges at dn0; leaves rate_bps, excess_bytes and slice_bytes (0 without a rate) and packets_per_second. A crash looks like
-# a huge rate and an idle link like a fine echo: so bulk must have run, and a shaper that was started must still be there.
-measure() { # SECONDS [RATE_BPS]
+# Judges at dn0; leaves rate_bps, excess_bytes and slice_bytes (0 without a rate) and packets_per_second.
+judge() { # SECONDS [RATE_BPS]
     rate_bps='' excess_bytes='' slice_bytes='' packets_per_second=''
     read -r rate_bps excess_bytes slice_bytes packets_per_second \
         < <(n2 "$scripts/../bench/judge.py" "$1" --interface dn0 --rate "${2:-0}") || fail 'the judge failed'
+}
+
+# A crash looks like a huge rate and an idle link like a fine echo: so bulk must have run, and a shaper that was started
+# must still be there.
+measure() { # SECONDS [RATE_BPS]
+    judge "$@"
     bulk_runs || fail "bulk traffic ended: $(tail -n 1 "$temporary"/bulk-*)"
     [ "$shaper_runs" = no ] || shaper_is_up || fail 'the shaper is gone, or its rules are'
 }
@@ -84,12 +89,16 @@ start_echo_server() {
     wait_for 'the echo server' listens -t 7777
 }
 
-# Leaves p50_us, p99_us, max_us and samples of small requests from n1 to n2.
-echo_probe() { # [OPTION of echo.py...]
+# Leaves p50_us, p99_us, max_us, samples and lost of small requests from n1 to n2; fails when no answer came.
+ask_echo() { # [OPTION of echo.py...]
     local answer
-    answer=$(n1 timeout 100 "$scripts/echo.py" ask "$server4" 7777 "$@") || fail 'the echo probe got no answer'
+    answer=$(n1 timeout 100 "$scripts/echo.py" ask "$server4" 7777 "$@") || return 1
     read -r p50_us p99_us max_us samples lost \
         < <(jq -r '"\(.p50_us) \(.p99_us) \(.max_us) \(.samples) \(.lost)"' <<<"$answer")
+}
+
+echo_probe() { # [OPTION of echo.py...]
+    ask_echo "$@" || fail 'the echo probe got no answer'
     [ "$lost" -eq 0 ] || fail "the echo probe lost $lost requests"
 }
 
@@ -98,7 +107,25 @@ milliseconds() { awk -v us="$1" 'BEGIN { printf "%.2f ms", us / 1000 }'; }
 # The packets that n2 got out of order (TcpExtTCPOFOQueue).
 out_of_order() { n2 nstat -asz TcpExtTCPOFOQueue | awk '$1 == "TcpExtTCPOFOQueue" { print $2 }'; }
 
-# A numbered datagram stream; received, doubled and out_of_order are left by wait_datagrams.
+# What the receivers in n2 got in payload: leaves rates (by port), total_bps and jain.
+goodput() { # [--at TIME] SECONDS PORT...
+    local answer
+    answer=$(n2 "$scripts/goodput.py" "$@") || fail 'the receivers could not be read'
+    bulk_runs || fail 'bulk traffic ended'
+    shaper_is_up || fail 'the shaper is gone, or its rules are'
+    mapfile -t rates < <(jq '.bps[]' <<<"$answer")
+    read -r total_bps jain < <(jq -r '"\(.total_bps) \(.jain)"' <<<"$answer")
+}
+
+# The rate on the wire of a TCP's payload: 1448 bytes of each frame of 1514.
+on_wire() { echo $(($1 * 1514 / 1448)); } # PAYLOAD_BPS
+
+within_percent() { # PERCENT VALUE WANTED
+    awk -v percent="$1" -v value="$2" -v wanted="$3" \
+        'BEGIN { d = value - wanted; exit !((d < 0 ? -d : d) <= wanted * percent / 100) }'
+}
+
+# A numbered datagram stream; received, doubled, reordered and span_us (first to last arrival) are left by wait_datagrams.
 start_datagrams() { # COUNT [OPTION of datagrams.py send...]
     port=$((next_port += 1))
     ip netns exec "$server" timeout 60 "$scripts/datagrams.py" receive "$port" >"$temporary/datagrams" </dev/null &
@@ -113,7 +140,8 @@ start_datagrams() { # COUNT [OPTION of datagrams.py send...]
 wait_datagrams() {
     wait "$sender" || fail 'the datagram sender failed'
     wait "$receiver" || fail 'the datagram receiver failed'
-    read -r received doubled reordered < <(jq -r '"\(.received) \(.doubled) \(.out_of_order)"' "$temporary/datagrams")
+    read -r received doubled reordered span_us \
+        < <(jq -r '"\(.received) \(.doubled) \(.out_of_order) \(.span_us)"' "$temporary/datagrams")
 }
 
 # The bare loop that accepts everything (bench/accept_all.cpp): what this machine carries through a packet queue at all.
