@@ -158,6 +158,36 @@ TEST(Statistics, TheListingInSmallPiecesSeesEachFlowOnce) {
   }
 }
 
+TEST(Statistics, TheSnapshotInPiecesIsTheWholeOne) {
+  Policy policy = link_of(100_mbit, default_class(1_mbit));
+  policy.limits.push_back(limit_named("total", 50_mbit));
+  for (std::uint32_t mark = 1; mark < 100; ++mark) {
+    policy.classes.push_back(class_marked("c" + std::to_string(mark), mark, 1_mbit));
+    policy.classes.back().limits = {0};
+  }
+  Sim sim({.policy = policy});
+  for (std::uint32_t mark = 0; mark < 100; ++mark) sim.send(packet_of(mark, 100 + mark, mark));
+  const CoreSnapshot whole = sim.snapshot();
+  for (const std::size_t budget : {std::size_t{1}, std::size_t{7}, std::size_t{1'000}}) {
+    CoreSnapshot pieces;
+    std::size_t calls = 0;
+    for (ClassCursor cursor; !cursor.done && calls < 1'000; ++calls) {
+      const std::size_t before = pieces.classes.size();
+      sim.core().snapshot(cursor, budget, sim.now(), pieces);
+      EXPECT_LE(pieces.classes.size(), before + budget);
+      EXPECT_EQ(pieces.links.size(), 1U) << "with the first call, and not again";
+      EXPECT_EQ(pieces.limits.size(), 1U);
+    }
+    EXPECT_GE(calls, 100 / budget);
+    EXPECT_EQ(pieces.flows, whole.flows);
+    ASSERT_EQ(pieces.classes.size(), whole.classes.size()) << "budget " << budget;
+    for (ClassIndex index = 0; index < 100; ++index) {
+      EXPECT_EQ(pieces.classes[index].index, index);
+      EXPECT_EQ(pieces.classes[index].traffic.wire_bytes, whole.classes[index].traffic.wire_bytes);
+    }
+  }
+}
+
 TEST(Statistics, AnEndedFlowStaysListedForAMinute) {
   Sim sim({.policy = policy_of(default_class())});
   sim.send(packet_of(1));

@@ -50,9 +50,8 @@ bool ClassQueue::is_open(const Flow& flow, ByteCount length) const {
 }
 
 HeldPacket ClassQueue::held(const Packet& packet, const WireSize& size, Instant now) const {
-  constexpr std::uint8_t kEct1 = 1;
-  constexpr std::uint8_t kEct0 = 2;
-  const bool can_be_marked = packet.headers.ecn == kEct0 || packet.headers.ecn == kEct1;
+  // ECT(0), ECT(1), or CE already: dropping what another hop has marked would signal the same congestion twice.
+  const bool can_be_marked = packet.headers.ecn != 0;
   return {packet.id, size.frames, packet.ip_bytes, size.bytes, now, nullptr, packet.mark, can_be_marked};
 }
 

@@ -19,7 +19,7 @@ struct HeldPacket {
   Instant arrival;
   HeldPacket* behind = nullptr;
   std::uint32_t fwmark = 0;
-  bool can_be_marked = false;  ///< its sender understands CE: ECT(0) or ECT(1)
+  bool can_be_marked = false;  ///< its sender understands CE: ECT(0), ECT(1), or CE already
 };
 
 class HeldPackets {
