@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint64_t kFrame = 1514;
 constexpr std::uint8_t kEct0 = 2;
 constexpr std::uint8_t kEct1 = 1;
+constexpr std::uint8_t kCe = 3;
 
 ClassPolicy managed(DataRate rate) {
   ClassPolicy policy = default_class(rate);
@@ -67,6 +68,7 @@ TEST(CoDel, MarksWhatKnowsEcnAndDropsTheRest) {
   const Case cases[] = {
       {"ECT(0)", true, kEct0, true},
       {"ECT(1)", true, kEct1, true},
+      {"CE already: it passes, and counts", true, kCe, true},
       {"not ECT", true, 0, false},
       {"a class that must not mark", false, kEct0, false},
   };
