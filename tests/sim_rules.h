@@ -47,7 +47,7 @@ class Rules {
     if (verdict.decision == Decision::pass && !passing_ && swaps_ == 0) broke("a packet passed unmetered");
     const bool as_told = verdict.wire_bytes == held.size.bytes && verdict.frames == held.size.frames;
     if (!as_told && !may_be_learnt(held.packet)) broke("a wrong size is charged");
-    if (!as_told) law_.may_have_seen(verdict.class_index, verdict.wire_bytes);
+    if (!as_told || verdict.class_index != explained) law_.may_have_seen(verdict.class_index, verdict.wire_bytes);
     if (verdict.decision == Decision::drop) return check_drop(verdict, held);
     Order& departed = departed_[finest_flow(held.packet)];
     if (held.order <= departed) broke("flow " + std::to_string(flow_number(held.packet.headers)) + " is reordered");
