@@ -192,7 +192,7 @@ TEST(EventLog, EveryKeyOfAGrantComesBack) {
 
     text.clear();
     EventLog(text).take_back(kNow, grant.to, {77});
-    const auto& taken = std::get<event::TakenBack>(only_event(text).body);
+    const auto taken = std::get<event::TakenBack>(only_event(text).body);
     EXPECT_EQ(taken.from, grant.to) << text;
     EXPECT_EQ(taken.bytes, ByteCount{77});
   }

@@ -88,7 +88,7 @@ TEST(Realtime, ALoopThatSleepsIsLeftAlone) {
 
 TEST(Timers, AreSharpened) {
   EXPECT_TRUE(in_a_child([] {
-    sharpen_timers();
+    wake_promptly();
     return ::prctl(PR_GET_TIMERSLACK) == 1;
   }));
 }

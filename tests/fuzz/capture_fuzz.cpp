@@ -11,7 +11,10 @@ namespace {
 
 shaper::Policy policy() {
   shaper::Policy policy;
-  policy.links.push_back({"up", "eth0", shaper::Direction::egress, 14, 0, shaper::WithoutDaemon::pass});
+  shaper::LinkPolicy link;
+  link.name = "up";
+  link.interface = "eth0";
+  policy.links = {link};
   shaper::ClassPolicy all;
   all.name = "default";
   all.is_default = true;
