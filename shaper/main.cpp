@@ -46,7 +46,7 @@ shaper::Fd ending_signals() {
 }
 
 int serve(const Options& options, const shaper::RuntimeFolder& folder, shaper::Readiness& readiness) {
-  shaper::wake_promptly();
+  shaper::sharpen_timers();
   ::openlog("shaperd", LOG_PID | (options.foreground ? LOG_PERROR : 0), LOG_DAEMON);
   shaper::EventLoop loop;
   shaper::Service service(loop, folder.control_socket(), options.credit);

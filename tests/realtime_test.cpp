@@ -88,7 +88,7 @@ TEST(Realtime, ALoopThatSleepsIsLeftAlone) {
 
 TEST(Timers, AreSharpened) {
   EXPECT_TRUE(in_a_child([] {
-    wake_promptly();
+    sharpen_timers();
     return ::prctl(PR_GET_TIMERSLACK) == 1;
   }));
 }

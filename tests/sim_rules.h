@@ -222,7 +222,7 @@ class Rules {
 
   void check_mark(const ClassPolicy& policy, const Packet& packet) {
     if (!policy.aqm || !policy.ecn) broke("a mark where marks are off");
-    if (packet.headers.ecn != 1 && packet.headers.ecn != 2) broke("a mark on a packet that does not know ECN");
+    if (packet.headers.ecn == 0) broke("a mark on a packet that does not know ECN");
   }
 
   void check_delay(const ClassPolicy& policy, const Held& held, Instant decided) {

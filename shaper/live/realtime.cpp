@@ -4,12 +4,9 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
 #include <cstring>
 
 namespace shaper {
@@ -24,28 +21,6 @@ int set_scheduler(int policy, int priority) {
   sched_param parameter{};
   parameter.sched_priority = priority;
   return ::sched_setscheduler(0, policy, &parameter);  // a bare system call in glibc, so a signal handler may
-}
-
-/// The fields of struct sched_attr (linux/sched/types.h), which glibc does not declare yet.
-struct SchedulingAttributes {
-  std::uint32_t size = sizeof(SchedulingAttributes);
-  std::uint32_t policy = SCHED_OTHER;
-  std::uint64_t flags = 0;
-  std::int32_t nice = 0;
-  std::uint32_t priority = 0;
-  std::uint64_t runtime = 0;  ///< of a normal task: the length of its turns in ns
-  std::uint64_t deadline = 0;
-  std::uint64_t period = 0;
-};
-
-void ask_for_short_turns() {
-  SchedulingAttributes attributes;
-  constexpr std::uint64_t kResetOnFork = 1;
-  // With the flag, if it is set: taking it away needs CAP_SYS_NICE.
-  if ((::sched_getscheduler(0) & SCHED_RESET_ON_FORK) != 0) attributes.flags = kResetOnFork;
-  attributes.nice = ::getpriority(PRIO_PROCESS, 0);
-  attributes.runtime = 100'000;  // the shortest that the kernel takes
-  ::syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 extern "C" void end_runaway(int) {
@@ -79,19 +54,18 @@ tl::expected<void, std::string> begin_realtime(Nanos longest_run) {
 }
 
 void end_realtime() {
+  // With the flag, if it is set: taking it away needs CAP_SYS_NICE.
   const int now = ::sched_getscheduler(0);
   if (now >= 0 && (now & ~SCHED_RESET_ON_FORK) == SCHED_FIFO)
     set_scheduler(SCHED_OTHER | (now & SCHED_RESET_ON_FORK), 0);
-  ask_for_short_turns();
 }
 
 int realtime_runaways() {
   return runaways;
 }
 
-void wake_promptly() {
+void sharpen_timers() {
   ::prctl(PR_SET_TIMERSLACK, 1UL);
-  ask_for_short_turns();
 }
 
 }  // namespace shaper

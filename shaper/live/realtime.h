@@ -26,9 +26,8 @@ void end_realtime();
 /// How often the guard has ended real-time scheduling.
 [[nodiscard]] int realtime_runaways();
 
-/// What a normal task can do to be woken in time, without privilege: its sleeps end within a microsecond of their time
-/// and not within 50 (prctl(2), PR_SET_TIMERSLACK), and it asks for turns of 0.1 ms, so that it gets one sooner than
-/// those who take 3 ms (sched_setattr(2); Linux 6.12 and later, else without effect).
-void wake_promptly();
+/// Sleeps end within a microsecond of their time and not within 50, for normal tasks too (prctl(2),
+/// PR_SET_TIMERSLACK).
+void sharpen_timers();
 
 }  // namespace shaper
