@@ -3,9 +3,6 @@
 # shellcheck source=netns-scripts/lib.sh
 . "$(dirname "$0")/../netns-scripts/lib.sh"
 
-# How a rate is written for our side: a link with one default class.
-policy_of=one_link
-
 # What this kernel has, after a topology was made: leaves tools.
 find_tools() {
     tools=(shaper tbf htb)
@@ -27,7 +24,7 @@ shape() { # TOOL RATE_BPS
     local burst
     burst=$(burst_for "$2")
     case $1 in
-        shaper) start_shaper "$($policy_of "${2}bit")" ;;
+        shaper) start_shaper "$(one_link "${2}bit")" ;;
         tbf) tc -n "$shaped" qdisc replace dev up0 root tbf rate "${2}bit" burst "$burst" latency 50ms ;;
         htb | htb+fq_codel)
             tc -n "$shaped" qdisc replace dev up0 root handle 1: htb default 1

@@ -24,7 +24,6 @@ ClassQueue::ClassQueue(const Policy& policy, ClassIndex index, const Framing& fr
       direction_(policy.links[policy_.link].direction),
       smallest_(policy.smallest_rate(policy_)),
       schedule_(schedule),
-      empty_since_(empty_since),
       hosts_(0, FlowKeyHash{key}) {
   const ByteCount frame = framing.full_frame();
   const auto spec = [&](DataRate rate, const Burst& burst) {

@@ -156,7 +156,6 @@ class ClassQueue {
 
   // Buckets.
   Schedule& schedule_;
-  std::optional<Instant> empty_since_;
   std::optional<BucketSpec> ceil_spec_;
   std::optional<Meter> ceil_;
   std::optional<KeyedBuckets> each_;
