@@ -5,7 +5,7 @@
 
 # What this kernel has, after a topology was made: leaves tools.
 find_tools() {
-    tools=(shaper tbf htb)
+    tools=(shaper shaper+fifo tbf htb)
     shape htb 1000000
     if tc -n "$shaped" qdisc replace dev up0 parent 1:1 fq_codel 2>/dev/null; then
         tools+=(htb+fq_codel)
@@ -13,6 +13,10 @@ find_tools() {
         echo 'htb with fq_codel is not compared: this kernel has no fq_codel.'
     fi
     unshape htb
+}
+
+ours() { # TOOL
+    [ "${1%%+*}" = shaper ]
 }
 
 burst_for() { # RATE_BPS: bytes of 4 ms, 5 kB at least
@@ -25,6 +29,10 @@ shape() { # TOOL RATE_BPS
     burst=$(burst_for "$2")
     case $1 in
         shaper) start_shaper "$(one_link "${2}bit")" ;;
+        shaper+fifo)
+            sed 's/^version = 1/&\nrealtime = true/' "$(one_link "${2}bit")" >"$temporary/fifo.toml"
+            start_shaper "$temporary/fifo.toml"
+            ;;
         tbf) tc -n "$shaped" qdisc replace dev up0 root tbf rate "${2}bit" burst "$burst" latency 50ms ;;
         htb | htb+fq_codel)
             tc -n "$shaped" qdisc replace dev up0 root handle 1: htb default 1
@@ -38,7 +46,7 @@ shape() { # TOOL RATE_BPS
 
 # That the tool really shapes, before a figure is printed.
 shape_holds() { # TOOL
-    if [ "$1" = shaper ]; then
+    if ours "$1"; then
         shaper_is_up
     else
         tc -n "$shaped" qdisc show dev up0 root | grep -q "qdisc ${1%%+*}"
@@ -47,5 +55,5 @@ shape_holds() { # TOOL
 
 unshape() { # TOOL
     end_bulk
-    if [ "$1" = shaper ]; then stop_shaper; else tc -n "$shaped" qdisc delete dev up0 root; fi
+    if ours "$1"; then stop_shaper; else tc -n "$shaped" qdisc delete dev up0 root; fi
 }
