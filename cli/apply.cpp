@@ -73,6 +73,7 @@ Applied apply(ControlClient& daemon, const RuntimeFolder& folder, const LoadedPo
   const auto notices = iptables.install(policy.policy, applied.queues);
   if (!notices) throw CommandError(ExitCode::failed, notices.error());
   for (const std::string& notice : *notices) std::fputs((notice + '\n').c_str(), stderr);
+  (void)ask(daemon, "rules-installed");
   return applied;
 }
 

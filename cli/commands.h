@@ -46,6 +46,7 @@ struct UpOptions {
   std::string rate;
   bool dry_run = false;
   bool foreground = false;
+  std::optional<std::string> confirm;  ///< the time within which `shaper confirm` must come
   Backend backend = Backend::host;
 };
 
@@ -75,7 +76,12 @@ struct ReplayCommandOptions {
 [[nodiscard]] ExitCode up(const UpOptions& options);
 [[nodiscard]] ExitCode reload(const std::optional<std::string>& file);
 [[nodiscard]] ExitCode down(bool dry_run);
+[[nodiscard]] ExitCode confirm();
+/// Goes back to what was before the change that is not confirmed.
+[[nodiscard]] ExitCode revert();
 [[nodiscard]] ExitCode status(bool json);
+/// What the supervisor runs to know of the rules: a line with their state, then the warnings.
+[[nodiscard]] ExitCode tend();
 [[nodiscard]] ExitCode flows(const FlowsOptions& options);
 [[nodiscard]] ExitCode explain(const ExplainOptions& options);
 [[nodiscard]] ExitCode events();

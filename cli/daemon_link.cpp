@@ -5,11 +5,11 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <system_error>
 
 #include "cli/commands.h"
 #include "shaper/live/child_process.h"
+#include "shaper/live/daemon.h"
 #include "shaper/live/nfqueue.h"
 
 namespace shaper::cli {
@@ -67,15 +67,8 @@ void require_permission() {
 }
 
 std::string daemon_program() {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const fs::path& place : {here / "shaperd", here / "../shaper/shaperd", here / "../sbin/shaperd"}) {
-    if (!here.empty() && fs::is_regular_file(place, ignored) && ::access(place.c_str(), X_OK) == 0) {
-      return place.lexically_normal().string();
-    }
-  }
-  if (auto program = find_program("shaperd")) return *program;
+  std::string program = sibling_program("shaperd");
+  if (!program.empty()) return program;
   throw CommandError(ExitCode::failed, "there is no shaperd beside shaper or in PATH; install both programs");
 }
 

@@ -20,8 +20,8 @@ using shaper::cli::CommandError;
 using shaper::cli::ExitCode;
 using Run = std::function<ExitCode()>;
 
-constexpr std::array<std::string_view, 9> kLater{"top",     "limit",   "unlimit", "run",    "serve",
-                                                 "metrics", "cluster", "confirm", "restart"};
+constexpr std::array<std::string_view, 8> kLater{"top",   "limit",   "unlimit", "run",
+                                                 "serve", "metrics", "cluster", "restart"};
 
 [[noreturn]] void not_in_this_version(std::string_view what) {
   throw CommandError(ExitCode::wrong_usage, fmt::format("'{}' is not in this version", what));
@@ -55,7 +55,7 @@ void add_up(CLI::App& app, Run& run) {
   command->add_option("--backend", options->backend, "host, nft or legacy: which iptables (default: the host's)")
       ->transform(CLI::Transformer(kBackends))
       ->type_name("WORD");
-  later_option(command, "--confirm");
+  command->add_option("--confirm", options->confirm, "go back after this time, as 60s, unless 'shaper confirm' comes");
   command->callback([options, &run] { run = [options] { return shaper::cli::up(*options); }; });
 }
 
@@ -71,6 +71,20 @@ void add_down(CLI::App& app, Run& run) {
   auto dry_run = std::make_shared<bool>(false);
   command->add_flag("--dry-run", *dry_run, "print what would be done with privileges, do nothing");
   command->callback([dry_run, &run] { run = [dry_run] { return shaper::cli::down(*dry_run); }; });
+}
+
+void add_confirm(CLI::App& app, Run& run) {
+  app.add_subcommand("confirm", "keep the change that 'up --confirm' made")->callback([&run] {
+    run = shaper::cli::confirm;
+  });
+  app.add_subcommand("revert", "go back at once to what was before that change")->callback([&run] {
+    run = shaper::cli::revert;
+  });
+}
+
+/// What the supervisor runs; no people's business.
+void add_tend(CLI::App& app, Run& run) {
+  app.add_subcommand("tend", "")->group("")->callback([&run] { run = shaper::cli::tend; });
 }
 
 void add_status(CLI::App& app, Run& run) {
@@ -129,8 +143,8 @@ ExitCode run_command_line(int count, char** arguments) {
   app.set_version_flag("--version", fmt::format("shaper {}", shaper::kVersion));
   app.require_subcommand(1);
   Run run;
-  for (const auto& add :
-       {add_check, add_up, add_reload, add_down, add_status, add_flows, add_explain, add_events, add_replay}) {
+  for (const auto& add : {add_check, add_up, add_confirm, add_reload, add_down, add_status, add_flows, add_explain,
+                          add_events, add_replay, add_tend}) {
     add(app, run);
   }
   try {

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/apply.h"
 #include "cli/commands.h"
 #include "shaper/live/nfqueue.h"
+#include "shaper/live/whole_file.h"
 #include "shaper/model/tables.h"
 #include "shaper/version.h"
 
@@ -48,6 +50,11 @@ bool holds_blocking_rule(std::string_view saved) {
   return false;
 }
 
+/// Once: the daemon may have told of it already.
+void warn(StatusReport& report, const std::string& line) {
+  if (std::ranges::find(report.warnings, line) == report.warnings.end()) report.warnings.push_back(line);
+}
+
 /// Looks at the rules, if we may; says so if not.
 void add_rules(StatusReport& report, const std::optional<RuntimeFolder>& folder) {
   const auto record = undo_record_of(folder);
@@ -56,7 +63,7 @@ void add_rules(StatusReport& report, const std::optional<RuntimeFolder>& folder)
   const auto found = iptables ? iptables->inspect(policy_of(report), queues_of(report))
                               : tl::unexpected<std::string>(iptables.error());
   if (!found) {
-    report.warnings.push_back(fmt::format("the rules cannot be looked at: {}", found.error()));
+    warn(report, fmt::format("the rules cannot be looked at: {}", found.error()));
     return;
   }
   const bool shaping = report.mode == Mode::shaping;
@@ -65,10 +72,10 @@ void add_rules(StatusReport& report, const std::optional<RuntimeFolder>& folder)
                      ? RulesStatus::missing
                      : RulesStatus::present;
   if (shaping && report.rules == RulesStatus::missing) {
-    report.warnings.push_back("packets do not come here: the rules are missing or changed; 'shaper up' repairs them");
+    warn(report, "packets do not come here: the rules are missing or changed; 'shaper up' repairs them");
   }
   for (const std::string& rule : found->behind) {
-    report.warnings.push_back(fmt::format("a rule behind ours is not reached by what we queue: {}", rule));
+    warn(report, fmt::format("a rule behind ours is not reached by what we queue: {}", rule));
   }
   for (const Family family : {Family::ipv4, Family::ipv6}) {
     const auto saved = iptables->save(family);
@@ -80,10 +87,17 @@ void print(const StatusReport& report, bool json) {
   std::fputs(json ? (status_json(report) + '\n').c_str() : status_table(report).c_str(), stdout);
 }
 
+/// Why the last daemon ended, if it gave up.
+void add_trouble(StatusReport& report, const RuntimeFolder& folder) {
+  const auto line = read_own_file(folder.trouble(), 4096);
+  if (line && *line) report.warnings.push_back("the daemon " + (*line)->substr(0, (*line)->find('\n')));
+}
+
 ExitCode status_without_daemon(const std::optional<RuntimeFolder>& folder, bool json) {
   StatusReport report;
   report.version = kVersion;
   report.mode = Mode::bypassed;
+  if (folder) add_trouble(report, *folder);
   if (probe_permission()) add_rules(report, folder);
   const bool rules = report.rules == RulesStatus::present;
   if (report.mode == Mode::blocked) {
@@ -97,6 +111,20 @@ ExitCode status_without_daemon(const std::optional<RuntimeFolder>& folder, bool 
 }
 
 }  // namespace
+
+ExitCode tend() {
+  const auto folder = find_folder();
+  ControlClient daemon = connect_or_fail();
+  auto report = parse_status(ask(daemon, "status"));
+  if (!report) throw CommandError(ExitCode::failed, report.error());
+  report->warnings.clear();
+  report->rules.reset();
+  add_rules(*report, folder);
+  std::string text = report->rules ? std::string(rules_status_name(*report->rules)) + '\n' : "unknown\n";
+  for (const std::string& warning : report->warnings) text += warning + '\n';
+  std::fputs(text.c_str(), stdout);
+  return ExitCode::done;
+}
 
 ExitCode status(bool json) {
   const auto folder = find_folder();

@@ -12,6 +12,7 @@
 
 #include "cli/apply.h"
 #include "cli/commands.h"
+#include "cli/confirm.h"
 #include "shaper/live/system_call.h"
 #include "shaper/model/report.h"
 #include "shaper/model/units_text.h"
@@ -22,7 +23,14 @@ namespace {
 /// Where the daemon begins to look for free queues; only for --dry-run, it tells the real ones.
 constexpr std::uint16_t kUsualFirstQueue = 41'200;
 
+constexpr std::chrono::hours kLongestConfirm{24};
+
 void check_usage(const UpOptions& options) {
+  if (options.confirm) {
+    const auto time = parse_time(*options.confirm);
+    if (!time) throw CommandError(ExitCode::wrong_usage, fmt::format("--confirm: {}", time.error()));
+    if (*time > kLongestConfirm) throw CommandError(ExitCode::wrong_usage, "--confirm: a day at most");
+  }
   if (options.interface.empty()) return;
   if (const auto rate = parse_rate(options.rate); !rate) {
     throw CommandError(ExitCode::wrong_usage, fmt::format("--rate: {}", rate.error()));
@@ -78,8 +86,21 @@ void apply_and_report(ControlClient& daemon, const UpOptions& options, const Loa
   const auto folder = find_folder();
   if (!folder) throw CommandError(ExitCode::failed, "the run-time folder of the daemon has vanished");
   const std::string file = options.interface.empty() ? options.file : "";
-  const Applied applied = apply(daemon, *folder, policy, file, options.backend);
-  std::fputs(describe(applied, policy.policy).c_str(), stdout);
+  std::optional<PendingChange> pending;
+  if (options.confirm) pending.emplace(daemon, *folder, *parse_time(*options.confirm));
+  try {
+    const Applied applied = apply(daemon, *folder, policy, file, options.backend);
+    std::fputs(describe(applied, policy.policy).c_str(), stdout);
+  } catch (...) {
+    if (pending) pending->call_off();
+    throw;
+  }
+  if (pending) {
+    std::fputs(fmt::format("goes back in {} to what was before, unless 'shaper confirm' comes first\n",
+                           format_time(*parse_time(*options.confirm)))
+                   .c_str(),
+               stdout);
+  }
   std::fflush(stdout);
 }
 

@@ -3,8 +3,8 @@
 
 usage: datagrams.py receive PORT [--quiet SECONDS]      ends when nothing came for that long after the first one
        datagrams.py send HOST PORT COUNT [--size BYTES] [--interval SECONDS]
-The receiver prints one JSON object: received, doubled, out_of_order and span_us, the time from the first arrival to the
-last. The sender blocks while its socket is full, so what a shaper holds back is not lost at the sender.
+The receiver prints one JSON object: received, doubled, out_of_order, span_us, the time from the first arrival to the
+last, and gap_us, the longest between two. The sender blocks while its socket is full, so what a shaper holds back is not lost at the sender.
 """
 import argparse
 import json
@@ -26,12 +26,14 @@ def receive(port, quiet):
     seen = set()
     highest = -1
     doubled = out_of_order = 0
-    first = last = 0.0
+    first = last = gap = 0.0
     try:
         while True:
             number = int.from_bytes(receiver.recv(65536)[:8], "big")
-            last = time.monotonic()
-            first = first or last
+            now = time.monotonic()
+            first = first or now
+            gap = max(gap, now - (last or now))
+            last = now
             receiver.settimeout(quiet)
             doubled += number in seen
             out_of_order += number < highest
@@ -40,7 +42,7 @@ def receive(port, quiet):
     except TimeoutError:
         pass
     print(json.dumps({"received": len(seen), "doubled": doubled, "out_of_order": out_of_order,
-                      "span_us": round((last - first) * 1e6)}))
+                      "span_us": round((last - first) * 1e6), "gap_us": round(gap * 1e6)}))
 
 
 def send(host, port, count, size, interval):

@@ -125,7 +125,8 @@ within_percent() { # PERCENT VALUE WANTED
         'BEGIN { d = value - wanted; exit !((d < 0 ? -d : d) <= wanted * percent / 100) }'
 }
 
-# A numbered datagram stream; received, doubled, reordered and span_us (first to last arrival) are left by wait_datagrams.
+# A numbered datagram stream; received, doubled, reordered, span_us (first to last arrival) and gap_us (longest between
+# two) are left by wait_datagrams.
 start_datagrams() { # COUNT [OPTION of datagrams.py send...]
     port=$((next_port += 1))
     ip netns exec "$server" timeout 60 "$scripts/datagrams.py" receive "$port" >"$temporary/datagrams" </dev/null &
@@ -140,8 +141,8 @@ start_datagrams() { # COUNT [OPTION of datagrams.py send...]
 wait_datagrams() {
     wait "$sender" || fail 'the datagram sender failed'
     wait "$receiver" || fail 'the datagram receiver failed'
-    read -r received doubled reordered span_us \
-        < <(jq -r '"\(.received) \(.doubled) \(.out_of_order) \(.span_us)"' "$temporary/datagrams")
+    read -r received doubled reordered span_us gap_us \
+        < <(jq -r '"\(.received) \(.doubled) \(.out_of_order) \(.span_us) \(.gap_us)"' "$temporary/datagrams")
 }
 
 # The bare loop that accepts everything (bench/accept_all.cpp): what this machine carries through a packet queue at all.

@@ -1,4 +1,5 @@
-// shaperd: makes the objects and wires them.
+// shaperd: makes the objects and wires them. One program, two processes: the supervisor, which is what is started, and
+// the worker, which it starts.
 #include <fmt/format.h>
 #include <sys/signalfd.h>
 #include <syslog.h>
@@ -7,9 +8,14 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "shaper/live/confinement.h"
+#include "shaper/live/control_server.h"
 #include "shaper/live/daemon.h"
 #include "shaper/live/event_loop.h"
 #include "shaper/live/fd.h"
@@ -17,6 +23,7 @@
 #include "shaper/live/realtime.h"
 #include "shaper/live/runtime_folder.h"
 #include "shaper/live/service.h"
+#include "shaper/live/supervisor.h"
 #include "shaper/live/system_call.h"
 #include "shaper/version.h"
 
@@ -35,29 +42,62 @@ struct Options {
   shaper::StartCredit credit = shaper::StartCredit::full;
 };
 
-/// The signals that end the daemon, as a descriptor.
-shaper::Fd ending_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  shaper::require(::sigprocmask(SIG_BLOCK, &signals, nullptr), "sigprocmask");
-  return shaper::Fd(shaper::require(::signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC), "signalfd"));
+void open_log(bool foreground) {
+  ::openlog("shaperd", LOG_PID | LOG_NDELAY | (foreground ? LOG_PERROR : 0), LOG_DAEMON);
 }
 
-int serve(const Options& options, const shaper::RuntimeFolder& folder, shaper::Readiness& readiness) {
+/// Calls `handler` when a signal asks us to end.
+class EndingSignals {
+ public:
+  EndingSignals(shaper::EventLoop& loop, std::function<void()> handler) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    shaper::require(::sigprocmask(SIG_BLOCK, &signals, nullptr), "sigprocmask");
+    fd_ = shaper::Fd(shaper::require(::signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC), "signalfd"));
+    loop.add(fd_.get(), EPOLLIN, [this, end = std::move(handler)](std::uint32_t) {
+      signalfd_siginfo info{};
+      if (::read(fd_.get(), &info, sizeof info) == sizeof info) end();
+    });
+  }
+
+ private:
+  shaper::Fd fd_;
+};
+
+int work(const shaper::WorkerTask& task) {
   shaper::sharpen_timers();
-  ::openlog("shaperd", LOG_PID | (options.foreground ? LOG_PERROR : 0), LOG_DAEMON);
+  open_log(task.foreground);
+  shaper::NfqueueSocket queues{shaper::Fd(task.queues)};
+  shaper::drop_privileges();
   shaper::EventLoop loop;
-  shaper::Service service(loop, folder.control_socket(), options.credit);
-  const shaper::Fd signals = ending_signals();
-  loop.add(signals.get(), EPOLLIN, [&](std::uint32_t) {
-    signalfd_siginfo info{};
-    if (::read(signals.get(), &info, sizeof info) == sizeof info) service.shut_down();
-  });
-  readiness.tell();
+  shaper::Service service(loop, task, std::move(queues));
+  const EndingSignals signals(loop, [&] { service.shut_down(); });
+  shaper::filter_system_calls();
   loop.run();
   return 0;
+}
+
+std::string own_path() {
+  return std::filesystem::read_symlink("/proc/self/exe").string();
+}
+
+int supervise(const Options& options, const shaper::RuntimeFolder& folder, shaper::Readiness& readiness) {
+  open_log(options.foreground);
+  shaper::EventLoop loop;
+  const std::string socket = folder.control_socket();
+  shaper::Supervisor supervisor(loop, shaper::listen_at(socket),
+                                {.program = own_path(),
+                                 .command_line = shaper::sibling_program("shaper"),
+                                 .trouble_file = folder.trouble(),
+                                 .control_socket = socket,
+                                 .credit = options.credit,
+                                 .foreground = options.foreground},
+                                [&] { readiness.tell(); });
+  const EndingSignals signals(loop, [&] { supervisor.shut_down(); });
+  loop.run();
+  return supervisor.exit_status();
 }
 
 int run(const Options& options) {
@@ -77,12 +117,10 @@ int run(const Options& options) {
   }
   shaper::Readiness readiness;
   if (!options.foreground && !readiness.go_to_background()) return readiness.wait_for_child();
-  return serve(options, *folder, readiness);
+  return supervise(options, *folder, readiness);
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
+int run_with_arguments(int count, char** arguments) {
   Options options;
   for (int i = 1; i < count; ++i) {
     const std::string_view argument = arguments[i];
@@ -90,6 +128,9 @@ int main(int count, char** arguments) {
       options.foreground = true;
     } else if (argument == "--empty-buckets") {
       options.credit = shaper::StartCredit::empty;
+    } else if (argument == "--worker" && i + 1 < count) {  // by the supervisor
+      const auto task = shaper::WorkerTask::parse(arguments[i + 1]);
+      if (task) return work(*task);
     } else if (argument == "--version") {
       std::puts(fmt::format("shaperd {}", shaper::kVersion).c_str());
       return 0;
@@ -101,8 +142,14 @@ int main(int count, char** arguments) {
       return 2;
     }
   }
+  return run(options);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
   try {
-    return run(options);
+    return run_with_arguments(count, arguments);
   } catch (const std::exception& error) {
     std::fputs(fmt::format("shaperd: {}\n", error.what()).c_str(), stderr);
     return 1;

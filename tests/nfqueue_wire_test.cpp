@@ -265,6 +265,17 @@ TEST(VerdictBuffer, HoldsSixtyFourOfAnyKind) {
   }
 }
 
+TEST(VerdictOnAll, NamesTheLastPacketOfAQueue) {
+  const auto expected = [](std::uint8_t verdict) {
+    return little(32, 4) + little(0x303, 2) + little(1, 2) + little(0x01020304, 4) + little(0, 4) +  // no ACK
+           Bytes{0, 0, 0x1b, 0x58} + attribute(2, Bytes{0, 0, 0, verdict, 0xde, 0xad, 0xbe, 0xef});
+  };
+  for (const bool accept : {true, false}) {
+    const VerdictOnAll made({7000, 0xdeadbeef}, accept, 0x01020304);
+    EXPECT_EQ(Bytes(made.bytes().begin(), made.bytes().end()), expected(accept ? 1 : 0));
+  }
+}
+
 TEST(VerdictCode, KeepsWhoseVerdictItWas) {
   for (const ClassIndex class_index : {0U, 1U, 4095U, 4096U, kCodedClasses - 1}) {
     for (const std::uint32_t frames : {1U, 2U, 254U, 255U}) {
@@ -319,6 +330,8 @@ TEST(QueueCounters, AreReadFromTheKernelsTable) {
   EXPECT_EQ(parse_queue_counters(table, 700), std::nullopt);
   EXPECT_EQ(parse_queue_counters(table, 8830), std::nullopt);
   EXPECT_EQ(parse_queue_counters("", 7000), std::nullopt);
+  EXPECT_EQ(parse_queue_table(table).size(), 3U);
+  EXPECT_TRUE(parse_queue_table("7000 1 2\n99999 1 2 3 4 5 6 7 1\n\nx\n").empty());
 }
 
 }  // namespace

@@ -36,24 +36,25 @@ Peer peer_of(int fd) {
 
 }  // namespace
 
-ControlServer::ControlServer(EventLoop& loop, const std::string& path, Handler handler)
-    : loop_(loop),
-      path_(path),
-      handler_(std::move(handler)),
-      listener_(require(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), "socket")) {
+Fd listen_at(const std::string& path) {
+  Fd listener(require(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), "socket"));
   const sockaddr_un address = address_of(path);
   ::unlink(path.c_str());  // left by a daemon that was killed; whether one runs was asked before
-  require(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "bind " + path);
+  require(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "bind " + path);
   // The folder says who may come this far; the handler says who may change anything.
   require(::chmod(path.c_str(), 0666), "chmod " + path);
-  require(::listen(listener_.get(), SOMAXCONN), "listen");
+  require(::listen(listener.get(), SOMAXCONN), "listen");
+  return listener;
+}
+
+ControlServer::ControlServer(EventLoop& loop, Fd listener, Handler handler)
+    : loop_(loop), handler_(std::move(handler)), listener_(std::move(listener)) {
   loop_.add(listener_.get(), EPOLLIN, [this](std::uint32_t) { on_connect(); });
 }
 
 ControlServer::~ControlServer() {
   while (!clients_.empty()) remove(clients_.begin());
   loop_.remove(listener_.get());
-  ::unlink(path_.c_str());
 }
 
 void ControlServer::on_connect() {

@@ -39,13 +39,16 @@ struct Subscription {
   std::string head;
 };
 
+/// Listens at `path`, in the place of a socket that was left there. Throws std::system_error.
+[[nodiscard]] Fd listen_at(const std::string& path);
+
 class ControlServer {
  public:
   using Answer = std::variant<Response, Slices, Subscription>;
   using Handler = std::function<Answer(const Request&, const Peer&)>;
 
-  /// Listens at `path`. Throws std::system_error.
-  ControlServer(EventLoop& loop, const std::string& path, Handler handler);
+  /// Answers who connects to `listener`, of listen_at(). Throws std::system_error.
+  ControlServer(EventLoop& loop, Fd listener, Handler handler);
   ~ControlServer();
 
   /// Sends lines to all subscribers. One that is too slow loses whole lines and is told how many.
@@ -82,7 +85,6 @@ class ControlServer {
   void remove(Clients::iterator client);
 
   EventLoop& loop_;
-  std::string path_;
   Handler handler_;
   Fd listener_;
   Clients clients_;

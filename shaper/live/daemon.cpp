@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 
+#include "shaper/live/child_process.h"
 #include "shaper/live/system_call.h"
 
 namespace shaper {
@@ -16,6 +18,17 @@ Fd lock_instance(const std::string& folder) {
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
   if (errno == EWOULDBLOCK) return Fd{};
   throw std::system_error(errno, std::system_category(), "flock " + path);
+}
+
+std::string sibling_program(const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const char* const folder : {".", "../shaper", "../cli", "../sbin", "../bin"}) {
+    const fs::path path = (here / folder / name).lexically_normal();
+    if (!here.empty() && fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0) return path.string();
+  }
+  return find_program(name).value_or("");
 }
 
 bool Readiness::go_to_background() {

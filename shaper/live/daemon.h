@@ -11,6 +11,10 @@ namespace shaper {
 /// std::system_error.
 [[nodiscard]] Fd lock_instance(const std::string& folder);
 
+/// The path of our other program: beside the one that runs, in a folder beside it, or in the fixed PATH; empty:
+/// nowhere.
+[[nodiscard]] std::string sibling_program(const std::string& name);
+
 /// Tells whoever started the daemon that it listens: the parent of a background daemon returns only then.
 class Readiness {
  public:

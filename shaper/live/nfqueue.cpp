@@ -5,10 +5,13 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <string>
+
+#include "shaper/live/verdict_code.h"
 
 namespace shaper {
 namespace {
@@ -42,14 +45,21 @@ ReceiveBuffer enlarge_receive_buffer(int fd) {
   return buffer;
 }
 
-/// Lets the kernel choose the port id and returns it.
-std::uint32_t bind_port(int fd) {
+/// Lets the kernel choose the port id.
+void bind_port(int fd) {
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(fd, any, sizeof address) != 0) fail("bind(NETLINK_NETFILTER)", errno);
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    fail("bind(NETLINK_NETFILTER)", errno);
+  }
+}
+
+std::uint32_t port_of(int fd) {
+  sockaddr_nl address{};
   socklen_t size = sizeof address;
-  if (::getsockname(fd, any, &size) != 0) fail("getsockname(NETLINK_NETFILTER)", errno);
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    fail("getsockname(NETLINK_NETFILTER)", errno);
+  }
   return address.nl_pid;
 }
 
@@ -89,13 +99,27 @@ struct NfqueueSocket::Buffers {
   }
 };
 
-NfqueueSocket::NfqueueSocket() : fd_(::socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_NETFILTER)) {
-  if (!fd_) fail("socket(NETLINK_NETFILTER)", errno);
+namespace {
+
+Fd open_bound_socket() {
+  Fd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_NETFILTER));
+  if (!fd) fail("socket(NETLINK_NETFILTER)", errno);
+  bind_port(fd.get());
+  return fd;
+}
+
+}  // namespace
+
+NfqueueSocket::NfqueueSocket() : NfqueueSocket(open_bound_socket()) {}
+
+NfqueueSocket::NfqueueSocket(Fd opened)
+    : fd_(std::move(opened)),
+      table_(::open("/proc/net/netfilter/nfnetlink_queue", O_RDONLY | O_CLOEXEC)),
+      port_(port_of(fd_.get())),
+      receive_buffer_(enlarge_receive_buffer(fd_.get())),
+      buffers_(std::make_unique<Buffers>()) {
   // Without it one overrun makes the kernel drop every packet until we have read everything.
   set_option(fd_.get(), SOL_NETLINK, NETLINK_NO_ENOBUFS, "setsockopt(NETLINK_NO_ENOBUFS)");
-  receive_buffer_ = enlarge_receive_buffer(fd_.get());
-  port_ = bind_port(fd_.get());
-  buffers_ = std::make_unique<Buffers>();
 }
 
 NfqueueSocket::NfqueueSocket(NfqueueSocket&&) noexcept = default;
@@ -185,10 +209,13 @@ tl::expected<BoundQueue, BindRefusal> NfqueueSocket::bind(std::uint16_t number, 
     error = try_config();
   }
   if (error == 0) return BoundQueue{number, config.owners};
+  // Ours already: a process of ours died before it could tell of it.
+  if (error == EBUSY) return tl::unexpected(BindRefusal{BindRefusal::Reason::taken, port_});
   if (error != EPERM) fail("bind to queue " + std::to_string(number), error);
   // EPERM has two meanings: the kernel asks for the privilege first and for the owner of the number then.
   if (!probe_permission()) return tl::unexpected(BindRefusal{BindRefusal::Reason::no_permission, std::nullopt});
-  return tl::unexpected(BindRefusal{BindRefusal::Reason::taken, owner_of(number)});
+  const auto line = parse_queue_counters(kernel_table(), number);
+  return tl::unexpected(BindRefusal{BindRefusal::Reason::taken, line ? std::optional{line->port} : std::nullopt});
 }
 
 bool NfqueueSocket::let_through(std::uint16_t number) {
@@ -200,6 +227,18 @@ void NfqueueSocket::unbind(std::uint16_t number) {
   const std::uint32_t sequence = ++config_sequence_;
   const int error = ask(ConfigMessage::unbind(number, sequence), sequence);
   if (error != 0 && error != ENODEV) fail("unbind from queue " + std::to_string(number), error);
+}
+
+std::vector<PacketId> NfqueueSocket::release_all(std::span<const std::uint16_t> blocked) const {
+  std::vector<PacketId> released;
+  for (const KernelQueueCounters& queue : parse_queue_table(kernel_table())) {
+    if (queue.port != port_) continue;
+    const PacketId last{queue.number, queue.last_id};
+    const bool accept = std::find(blocked.begin(), blocked.end(), queue.number) == blocked.end();
+    const VerdictOnAll verdict(last, accept, encode_verdict(unmetered(last)));
+    if (queue.held == 0 || send_bytes(fd_.get(), verdict.bytes())) released.push_back(last);
+  }
+  return released;
 }
 
 std::string BindRefusal::text(std::uint16_t number) const {
@@ -228,22 +267,14 @@ bool probe_permission() {
   return true;
 }
 
-KernelQueueTable::KernelQueueTable() : fd_(::open("/proc/net/netfilter/nfnetlink_queue", O_RDONLY | O_CLOEXEC)) {}
-
-std::string KernelQueueTable::read() const {
+std::string NfqueueSocket::kernel_table() const {
   std::string text;
   std::array<char, 4096> piece;
   ssize_t size = 0;
-  while ((size = ::pread(fd_.get(), piece.data(), piece.size(), static_cast<off_t>(text.size()))) > 0) {
+  while ((size = ::pread(table_.get(), piece.data(), piece.size(), static_cast<off_t>(text.size()))) > 0) {
     text.append(piece.data(), static_cast<std::size_t>(size));
   }
   return text;
-}
-
-std::optional<std::uint32_t> owner_of(std::uint16_t number) {
-  const auto counters = parse_queue_counters(KernelQueueTable().read(), number);
-  if (!counters) return std::nullopt;
-  return counters->port;
 }
 
 }  // namespace shaper

@@ -70,6 +70,8 @@ class NfqueueSocket {
  public:
   /// Opens the socket, non-blocking. Throws std::system_error.
   NfqueueSocket();
+  /// Goes on with a socket that was opened by another process of ours, and with the queues that are bound on it.
+  explicit NfqueueSocket(Fd opened);
   NfqueueSocket(NfqueueSocket&&) noexcept;
   NfqueueSocket& operator=(NfqueueSocket&&) noexcept;
   ~NfqueueSocket();
@@ -86,6 +88,15 @@ class NfqueueSocket {
 
   /// Gives the queue back; the kernel drops what it still holds.
   void unbind(std::uint16_t number);
+
+  /// Gives everything that the socket's queues hold one verdict: drop in the queues of `blocked`, accept in all others.
+  /// Returns the last packet of each queue that this reached; what came later waits as before. For the death of who
+  /// would have given the verdicts.
+  [[nodiscard]] std::vector<PacketId> release_all(std::span<const std::uint16_t> blocked) const;
+
+  /// The kernel's table of the queues of this network namespace as it is now, for parse_queue_table(); empty if /proc
+  /// does not tell.
+  [[nodiscard]] std::string kernel_table() const;
 
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] std::uint32_t port() const { return port_; }
@@ -121,6 +132,7 @@ class NfqueueSocket {
   std::optional<int> find_answer(std::uint32_t sequence);
 
   Fd fd_;
+  Fd table_;  // opened at once: a confined process may not
   std::uint32_t port_ = 0;
   ReceiveBuffer receive_buffer_;
   SocketCounters counters_;
@@ -132,20 +144,5 @@ class NfqueueSocket {
 /// Whether we may bind queues here (CAP_NET_ADMIN in the user namespace of this network namespace), found by trying.
 /// Throws std::system_error, also when this kernel has no NFQUEUE.
 [[nodiscard]] bool probe_permission();
-
-/// The kernel's table of the queues of this network namespace, for parse_queue_counters(). Opened once.
-class KernelQueueTable {
- public:
-  KernelQueueTable();
-
-  /// As it is now; empty if /proc does not tell.
-  [[nodiscard]] std::string read() const;
-
- private:
-  Fd fd_;
-};
-
-/// The netlink port id of the queue's owner.
-[[nodiscard]] std::optional<std::uint32_t> owner_of(std::uint16_t number);
 
 }  // namespace shaper

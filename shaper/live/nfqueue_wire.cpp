@@ -157,6 +157,13 @@ void VerdictBuffer::append(PacketId id, std::uint32_t verdict, std::optional<std
   ++size_;
 }
 
+VerdictOnAll::VerdictOnAll(PacketId last, bool accept, std::uint32_t sequence) {
+  nlmsghdr* const message = nfq_nlmsg_put(reinterpret_cast<char*>(bytes_.data()), NFQNL_MSG_VERDICT_BATCH, last.queue);
+  message->nlmsg_seq = sequence;
+  nfq_nlmsg_verdict_put(message, static_cast<int>(last.number), accept ? NF_ACCEPT : NF_DROP);
+  assert(message->nlmsg_len == bytes_.size());
+}
+
 namespace {
 
 nlmsghdr* begin_config(std::span<std::uint8_t> bytes, std::uint16_t number, std::uint32_t sequence) {
@@ -213,9 +220,10 @@ std::span<const std::uint8_t> ConfigMessage::bytes() const {
   return std::span<const std::uint8_t>(bytes_).first(read<nlmsghdr>(bytes_).nlmsg_len);
 }
 
-std::optional<KernelQueueCounters> parse_queue_counters(std::string_view text, std::uint16_t number) {
+std::vector<KernelQueueCounters> parse_queue_table(std::string_view text) {
   // number, port, held, copy mode, copy range, queue dropped, socket dropped, last id, 1
   constexpr std::size_t kColumns = 8;
+  std::vector<KernelQueueCounters> table;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -229,11 +237,17 @@ std::optional<KernelQueueCounters> parse_queue_counters(std::string_view text, s
       if (error != std::errc{}) break;
       at = next;
     }
-    if (read_columns == kColumns && column[0] == number) {
-      return KernelQueueCounters{number, column[1], column[2], column[5], column[6], column[7]};
-    }
+    if (read_columns < kColumns || column[0] > 0xffff) continue;
+    table.push_back({static_cast<std::uint16_t>(column[0]), column[1], column[2], column[5], column[6], column[7]});
   }
-  return std::nullopt;
+  return table;
+}
+
+std::optional<KernelQueueCounters> parse_queue_counters(std::string_view text, std::uint16_t number) {
+  const auto table = parse_queue_table(text);
+  const auto line = std::find_if(table.begin(), table.end(), [&](const auto& each) { return each.number == number; });
+  if (line == table.end()) return std::nullopt;
+  return *line;
 }
 
 }  // namespace shaper

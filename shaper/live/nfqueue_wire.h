@@ -13,6 +13,7 @@
 #include <span>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "shaper/core/packet.h"
 
@@ -86,6 +87,16 @@ class VerdictBuffer {
   std::size_t used_ = 0;  // bytes of them
 };
 
+/// One verdict on everything that a queue holds up to a packet's number. It asks for no acknowledgement.
+class VerdictOnAll {
+ public:
+  VerdictOnAll(PacketId last, bool accept, std::uint32_t sequence);
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const { return bytes_; }
+
+ private:
+  alignas(4) std::array<std::uint8_t, 32> bytes_{};  // netlink 16, nfnetlink 4, verdict 12
+};
+
 /// How the kernel shall treat a queue.
 struct QueueConfig {
   std::uint16_t number = 0;
@@ -128,7 +139,10 @@ struct KernelQueueCounters {
   friend bool operator==(const KernelQueueCounters&, const KernelQueueCounters&) = default;
 };
 
-/// The line of queue `number` in the text of that file; nothing if nobody has bound it or the line cannot be read.
+/// The lines of that file; one that cannot be read is left out.
+[[nodiscard]] std::vector<KernelQueueCounters> parse_queue_table(std::string_view text);
+
+/// The line of queue `number`; nothing if nobody has bound it.
 [[nodiscard]] std::optional<KernelQueueCounters> parse_queue_counters(std::string_view text, std::uint16_t number);
 
 }  // namespace shaper

@@ -23,15 +23,6 @@ Packet packet_from(const QueuedPacket& queued) {
   return packet;
 }
 
-/// The verdict on a packet that the core is not told of.
-Verdict unmetered(PacketId id) {
-  Verdict verdict;
-  verdict.id = id;
-  verdict.decision = Decision::pass;
-  verdict.class_index = kNoClass;
-  return verdict;
-}
-
 }  // namespace
 
 void PacketLoop::drive(Shaper& shaper, const Policy& policy) {
@@ -96,6 +87,7 @@ Received PacketLoop::read_batch(Instant now) {
 }
 
 void PacketLoop::on_packet(const QueuedPacket& queued, Instant now) {
+  if (!released_.empty() && was_released(queued.id)) return;
   if (queued.truncated) ++counters_.truncated_messages;
   if ((queued.mark & mark_bit_) != 0) return on_unmarked(queued, now);
   const Role* role = role_of(queued.id.queue);
@@ -113,6 +105,16 @@ void PacketLoop::on_packet(const QueuedPacket& queued, Instant now) {
     log_->arrival(now, packet);
     log_->outcomes(now, std::span(verdicts_).subspan(before));
   }
+}
+
+bool PacketLoop::was_released(PacketId id) {
+  const auto last = std::find_if(released_.begin(), released_.end(),
+                                 [id](const PacketId& packet) { return packet.queue == id.queue; });
+  if (last == released_.end()) return false;
+  // Numbers grow, and wrap around.
+  if (static_cast<std::int32_t>(id.number - last->number) <= 0) return true;
+  released_.erase(last);
+  return false;
 }
 
 void PacketLoop::on_unmarked(const QueuedPacket& queued, Instant now) {

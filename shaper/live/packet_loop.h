@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "shaper/core/shaper.h"
@@ -39,10 +40,14 @@ class PacketLoop {
     std::optional<Instant> latest_unmarked;
   };
 
-  explicit PacketLoop(EventLoop& loop) : loop_(loop) {}
+  PacketLoop(EventLoop& loop, NfqueueSocket socket) : loop_(loop), socket_(std::move(socket)) {}
 
   /// Binds the two queues of a link, the split one first. Throws std::system_error; a refusal is returned.
   [[nodiscard]] tl::expected<void, BindRefusal> bind(const QueuePair& queues);
+  /// Goes on with the two queues of a link that the socket has bound already.
+  void adopt(const QueuePair& queues);
+  /// The packets up to these, one for each queue, have got their verdicts from somebody else.
+  void skip(std::vector<PacketId> released) { released_ = std::move(released); }
   /// The links that the bound queues belong to from now on. A queue that is not named lets its packets pass unmetered:
   /// rules may still lead to it.
   void assign(std::span<const QueuePair> queues);
@@ -78,6 +83,7 @@ class PacketLoop {
   void release_due(Instant now);
   [[nodiscard]] Received read_batch(Instant now);
   void on_packet(const QueuedPacket& queued, Instant now);
+  [[nodiscard]] bool was_released(PacketId id);
   void on_unmarked(const QueuedPacket& queued, Instant now);
   void on_error(const ErrorReply& reply, Instant now);
   void send_verdicts();
@@ -91,6 +97,7 @@ class PacketLoop {
   Shaper* shaper_ = nullptr;  // the one that is driven; until then nothing is read
   NfqueueSocket socket_;
   std::vector<Role> roles_;
+  std::vector<PacketId> released_;
   Verdicts verdicts_;
   VerdictBuffer buffer_;
   WakePace pace_;

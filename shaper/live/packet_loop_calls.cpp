@@ -12,9 +12,13 @@ tl::expected<void, BindRefusal> PacketLoop::bind(const QueuePair& queues) {
     socket_.unbind(queues.split);
     return tl::unexpected(fast.error());
   }
+  adopt(queues);
+  return {};
+}
+
+void PacketLoop::adopt(const QueuePair& queues) {
   roles_.push_back({queues.split, queues.link, QueueKind::split, queues.split, {}});
   roles_.push_back({queues.fast, queues.link, QueueKind::fast, queues.split, {}});
-  return {};
 }
 
 void PacketLoop::assign(std::span<const QueuePair> queues) {

@@ -25,6 +25,10 @@ struct RuntimeFolder {
 
   [[nodiscard]] std::string control_socket() const { return path + "/control"; }
   [[nodiscard]] std::string undo_record() const { return path + "/undo"; }
+  /// Where a daemon that gave up said why.
+  [[nodiscard]] std::string trouble() const { return path + "/trouble"; }
+  /// What `revert` brings back.
+  [[nodiscard]] std::string fallback() const { return path + "/fallback"; }
   /// For Iptables::of(): empty for real root, who uses the one of all programs.
   [[nodiscard]] std::string xtables_lock() const { return real_root ? "" : path + "/xtables.lock"; }
 };

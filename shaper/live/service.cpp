@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 #include <sys/random.h>
+#include <sys/timerfd.h>
 #include <syslog.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "shaper/live/clock.h"
@@ -35,34 +38,56 @@ Response refused(std::string text) {
 
 }  // namespace
 
-Service::Service(EventLoop& loop, const std::string& socket_path, StartCredit credit)
+Service::Service(EventLoop& loop, const WorkerTask& task, NfqueueSocket queues)
     : loop_(loop),
-      credit_(credit),
+      credit_(task.credit),
+      owner_(task.owner),
       key_(random_key()),
-      control_(loop, socket_path, [this](const Request& request, const Peer& peer) { return answer(request, peer); }),
+      control_(loop, Fd(task.listener),
+               [this](const Request& request, const Peer& peer) { return answer(request, peer); }),
+      packets_(loop, std::move(queues)),
       next_queue_(kFirstQueue),
+      supervisor_(
+          loop, Fd(task.channel), [this](const Request& message) { on_supervisor(message); }, [this] { shut_down(); }),
+      sign_of_life_(require(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")),
       background_(loop) {
+  give_signs_of_life();
   loop_.add(links_.fd(), EPOLLIN, [this](std::uint32_t) { on_links_changed(); });
   loop_.on_idle([this] { return on_idle(); });
 }
 
 Service::Answer Service::answer(const Request& request, const Peer& peer) {
-  const bool may_change = peer.user == 0 || peer.user == ::geteuid();
   const auto& verb = request.verb;
   if (verb == "ping") return Response{ResponseStatus::ok, kVersion};
-  if (!may_change && (verb == "load" || verb == "down")) return refused("only root may change what is shaped");
-  if (verb == "load") return load(request.body, peer);
-  if (verb == "down") {
-    ::syslog(LOG_NOTICE, "uid %u: down", peer.user);
-    shut_down();
-    return Response{};
-  }
+  if (auto changed = change(request, peer)) return std::move(*changed);
   if (!shaper_) return refused("the daemon has no policy yet: run 'shaper up'");
   if (verb == "status") return status();
   if (verb == "flows") return flows();
   if (verb == "events") return events();
   if (verb == "explain") return explain(request.body);
   return refused("this daemon does not know that request: it may be older than the command line");
+}
+
+/// The answer to a request that only who may change something may make; nothing: it is none of these.
+std::optional<Service::Answer> Service::change(const Request& request, const Peer& peer) {
+  const auto& verb = request.verb;
+  constexpr std::array<std::string_view, 6> kChanges{"load",         "down",   "rules-installed",
+                                                     "revert-after", "disarm", "policy"};
+  if (std::find(kChanges.begin(), kChanges.end(), verb) == kChanges.end()) return std::nullopt;
+  if (peer.user != 0 && peer.user != owner_) return refused("only root may change what is shaped");
+  if (verb == "load") return load(request.body, peer);
+  if (verb == "policy") return Response{ResponseStatus::ok, loaded_ ? loaded_->file + '\n' + loaded_->text : ""};
+  if (verb == "rules-installed") {
+    rules_.reset();
+    rules_warnings_.clear();
+    supervisor_.send("rules-installed");
+    return Response{};
+  }
+  ::syslog(LOG_NOTICE, "uid %u: %s", peer.user, verb.c_str());
+  if (verb == "revert-after") return await_confirmation(request.body);
+  if (verb == "disarm") return disarm();
+  shut_down();
+  return Response{};
 }
 
 // --- A policy comes into force ---------------------------------------------------------------------------------------
@@ -93,8 +118,9 @@ Service::Reading Service::read_policy(const std::string& body) {
     return tl::unexpected(refused("a request to load names the file in its first line"));
   }
   Loaded loaded;
+  loaded.file = body.substr(0, line_end);
   loaded.text = body.substr(line_end + 1);
-  auto parsed = parse_policy(loaded.text, body.substr(0, line_end), recording_lookup(system_names(), loaded.names));
+  auto parsed = parse_policy(loaded.text, loaded.file, recording_lookup(system_names(), loaded.names));
   if (!parsed) return tl::unexpected(Response{ResponseStatus::policy, parsed.error().text()});
   loaded.policy = std::move(parsed->policy);
   loaded.warnings = std::move(parsed->warnings);
@@ -110,14 +136,15 @@ Response Service::bring_into_force(Reading reading) {
   if (!queues) return refused(queues.error());
   if (!shaper_) {
     shaper_.emplace(std::move(reading->prepared), credit_, key_, monotonic_now());
-    packets_->drive(*shaper_, loaded->policy);
+    packets_.drive(*shaper_, loaded->policy);
   } else {
-    packets_->swap(std::move(reading->prepared), loaded->text, loaded->names);
-    packets_->assign(*queues);
+    packets_.swap(std::move(reading->prepared), loaded->text, loaded->names);
+    packets_.assign(*queues);
   }
   loaded_ = std::move(loaded);
   follow_mtus();
   follow_realtime();
+  tell_in_force();
 
   std::string answer;
   for (const QueuePair& pair : *queues) {
@@ -131,7 +158,6 @@ Response Service::bring_into_force(Reading reading) {
 
 /// A pair for each link: its own if it has one. On an error nothing new stays bound to a link.
 tl::expected<std::vector<QueuePair>, std::string> Service::bind_queues(const Policy& policy) {
-  if (!packets_) packets_.emplace(loop_);
   std::vector<QueuePair> pairs;
   for (const LinkPolicy& link : policy.links) {
     const auto index = static_cast<LinkIndex>(pairs.size());
@@ -153,7 +179,7 @@ tl::expected<QueuePair, std::string> Service::bind_next_pair(LinkIndex link) {
   for (int i = 0; i < kPairsTried; ++i) {
     const QueuePair pair{link, next_queue_, static_cast<std::uint16_t>(next_queue_ + 1)};
     next_queue_ = static_cast<std::uint16_t>(next_queue_ + 2);
-    const auto bound = packets_->bind(pair);
+    const auto bound = packets_.bind(pair);
     if (bound) return pair;
     reason = bound.error().text(pair.fast);
     if (bound.error().reason == BindRefusal::Reason::no_permission) break;
@@ -164,7 +190,7 @@ tl::expected<QueuePair, std::string> Service::bind_next_pair(LinkIndex link) {
 void Service::follow_mtus() {
   for (std::size_t i = 0; i < loaded_->policy.links.size(); ++i) {
     const auto facts = links_.find(loaded_->policy.links[i].interface);
-    packets_->set_mtu(static_cast<LinkIndex>(i), facts ? facts->mtu : kUnknownMtu);
+    packets_.set_mtu(static_cast<LinkIndex>(i), facts ? facts->mtu : kUnknownMtu);
   }
 }
 
@@ -190,7 +216,7 @@ void Service::publish_events() {
 
 bool Service::on_idle() {
   publish_events();
-  if (packets_ && !control_.has_subscribers()) packets_->log_to(nullptr);
+  if (!control_.has_subscribers()) packets_.log_to(nullptr);
   const bool unfinished = control_.work();
   if (ending_ && control_.all_answered()) loop_.stop();
   return unfinished;
@@ -199,7 +225,7 @@ bool Service::on_idle() {
 void Service::shut_down() {
   if (ending_) return;
   ending_ = true;
-  if (packets_ && shaper_) packets_->pass_all();
+  if (shaper_) packets_.pass_all();
   publish_events();
 }
 

@@ -1,7 +1,8 @@
-// The daemon's work: a policy in force, the queues of its links, and answers to the command line.
+// The worker's part: a policy in force, the queues of its links, and answers to the command line.
 //
-// It starts without a policy; the first `load` brings one, later ones change it. The rules that lead packets here are
-// the command line's. Single thread: everything runs in the event loop.
+// The first worker starts without a policy; a `load` brings one, later ones change it. One that follows a worker that
+// died gets its policy and its queues from the supervisor. The rules that lead packets here are the command line's.
+// Single thread: everything runs in the event loop.
 #pragma once
 
 #include <map>
@@ -11,10 +12,12 @@
 #include <vector>
 
 #include "shaper/live/background.h"
+#include "shaper/live/channel.h"
 #include "shaper/live/control_server.h"
 #include "shaper/live/event_loop.h"
 #include "shaper/live/links.h"
 #include "shaper/live/packet_loop.h"
+#include "shaper/live/worker_process.h"
 #include "shaper/model/config.h"
 #include "shaper/model/report.h"
 
@@ -22,8 +25,8 @@ namespace shaper {
 
 class Service {
  public:
-  /// `socket_path`: where to listen. Throws std::system_error.
-  Service(EventLoop& loop, const std::string& socket_path, StartCredit credit);
+  /// Takes what the supervisor has opened; `queues` is made of its part of the task. Throws std::system_error.
+  Service(EventLoop& loop, const WorkerTask& task, NfqueueSocket queues);
 
   /// Lets everything held go and ends the loop; nothing is lost, also while rules still lead here.
   void shut_down();
@@ -35,6 +38,7 @@ class Service {
 
   /// A policy that has come into force, and what came with its text.
   struct Loaded {
+    std::string file;  ///< its name, for messages
     std::string text;
     Policy policy;
     std::vector<std::string> warnings;
@@ -48,6 +52,7 @@ class Service {
   using Reading = tl::expected<Ready, Response>;
 
   Answer answer(const Request& request, const Peer& peer);
+  [[nodiscard]] std::optional<Answer> change(const Request& request, const Peer& peer);
   Answer load(const std::string& body, const Peer& peer);
   [[nodiscard]] static Reading read_policy(const std::string& body);
   [[nodiscard]] Response bring_into_force(Reading reading);
@@ -55,6 +60,15 @@ class Service {
   Answer flows();
   Answer events();
   Answer explain(const std::string& body);
+
+  // The supervisor (service_supervision.cpp).
+  void give_signs_of_life();
+  void on_supervisor(const Request& message);
+  void go_on_with(std::string_view in_force);
+  void tell_in_force();
+  Response await_confirmation(const std::string& seconds);
+  Response disarm();
+  void add_warnings_of_supervisor(std::vector<std::string>& warnings) const;
 
   [[nodiscard]] tl::expected<std::vector<QueuePair>, std::string> bind_queues(const Policy& policy);
   [[nodiscard]] tl::expected<QueuePair, std::string> bind_next_pair(LinkIndex link);
@@ -68,20 +82,26 @@ class Service {
 
   EventLoop& loop_;
   StartCredit credit_;
+  uid_t owner_;
   HashKey key_;
   LinkWatch links_;
   ControlServer control_;
-  KernelQueueTable kernel_queues_;
   std::shared_ptr<const Loaded> loaded_;  // shared with work in the background, which reads the policy
   std::string realtime_trouble_;          // why the policy in force is not served in real time
   int runaways_before_ = 0;               // of the time when it came into force
   std::optional<Shaper> shaper_;
-  std::optional<PacketLoop> packets_;
+  PacketLoop packets_;
   std::map<std::string, QueuePair> queues_;  // by link name; a link that goes keeps its pair for its return
   std::uint16_t next_queue_;
   std::string event_text_;
   EventLog event_log_{event_text_};
   bool ending_ = false;
+  Channel supervisor_;
+  Fd sign_of_life_;                   // timerfd
+  std::vector<std::string> trouble_;  // that the supervisor told of
+  std::optional<Instant> reverts_at_;
+  std::optional<RulesStatus> rules_;  // as the supervisor saw them last
+  std::vector<std::string> rules_warnings_;
   Background background_;  // the last member: its work ends first
 };
 

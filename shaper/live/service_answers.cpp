@@ -66,7 +66,7 @@ std::vector<std::string> Service::warnings() const {
       warnings.push_back(fmt::format("link {}: interface {} is down", link.name, link.interface));
     }
   }
-  const ReceiveBuffer buffer = packets_->socket().receive_buffer();
+  const ReceiveBuffer buffer = packets_.socket().receive_buffer();
   if (!buffer.forced) {
     warnings.push_back(
         fmt::format("the kernel grants only {} bytes for unread packets (net.core.rmem_max): bursts may "
@@ -81,19 +81,21 @@ std::vector<std::string> Service::warnings() const {
                     "'shaper reload' makes it real-time again",
                     kLongestRealtimeRun / std::chrono::seconds{1}));
   }
-  add_packet_warnings(warnings, packets_->socket().counters(), packets_->counters());
+  add_warnings_of_supervisor(warnings);
+  add_packet_warnings(warnings, packets_.socket().counters(), packets_.counters());
   return warnings;
 }
 
 StatusReport Service::status_without_classes() const {
   StatusReport report;
+  report.rules = rules_;
   report.warnings = warnings();
-  const std::string table = kernel_queues_.read();
+  const std::string table = packets_.socket().kernel_table();
   for (const LinkPolicy& link : loaded_->policy.links) {
     const QueuePair& pair = queues_.at(link.name);
     for (const std::uint16_t number : {pair.fast, pair.split}) {
       const KernelQueueCounters kernel = parse_queue_counters(table, number).value_or(KernelQueueCounters{});
-      const PacketLoop::QueueCounters ours = packets_->queue_counters(number);
+      const PacketLoop::QueueCounters ours = packets_.queue_counters(number);
       report.queues.push_back(
           {number, kernel.held, kernel.queue_dropped, kernel.socket_dropped, ours.lost_verdicts, ours.split_packets});
     }
@@ -124,6 +126,7 @@ Service::Answer Service::status() {
           StatusReport report = status_report(of->policy, snapshot);
           report.version = kVersion;
           report.mode = Mode::shaping;
+          report.rules = other.rules;
           report.warnings = std::move(other.warnings);
           report.queues = std::move(other.queues);
           return status_json(report);
@@ -175,7 +178,7 @@ Service::Answer Service::events() {
       .begin(now, {StartCredit::full, key_}, loaded_->policy, loaded_->text, loaded_->names, mtus);
   event_log_.begin(now, {StartCredit::full, key_}, loaded_->policy, loaded_->text, loaded_->names, mtus);
   event_text_.clear();  // the log knows the names of the classes now; who listens already had this
-  packets_->log_to(&event_log_);
+  packets_.log_to(&event_log_);
   return subscription;
 }
 

@@ -1,18 +1,11 @@
 #include "shaper/live/undo_record.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
 #include <fstream>
 
-#include "shaper/live/fd.h"
+#include "shaper/live/whole_file.h"
 
 namespace shaper {
 namespace {
@@ -89,19 +82,6 @@ bool take(UndoRecord& record, std::string_view key, std::string_view value) {
   return true;
 }
 
-std::string trouble(std::string_view what, const std::string& path) {
-  return fmt::format("cannot {} {}: {}", what, path, std::strerror(errno));
-}
-
-bool write_all(const Fd& file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(file.get(), text.data(), text.size());
-    if (written < 0 && errno != EINTR) return false;
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return fsync(file.get()) == 0;
-}
-
 }  // namespace
 
 std::string format_undo_record(const UndoRecord& record) {
@@ -146,30 +126,14 @@ std::string boot_id() {
 }
 
 tl::expected<void, std::string> write_undo_record(const std::string& path, const UndoRecord& record) {
-  const std::string draft = path + ".new";
-  unlink(draft.c_str());  // of a crash in the middle of this function
-  const Fd file{open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
-  if (!file) return tl::unexpected(trouble("make", draft));
-  if (!write_all(file, format_undo_record(record))) return tl::unexpected(trouble("write", draft));
-  if (rename(draft.c_str(), path.c_str()) != 0) return tl::unexpected(trouble("replace", path));
-  const Fd folder{open(path.substr(0, path.rfind('/')).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (folder) (void)fsync(folder.get());  // best effort: on tmpfs, where it lives, there is nothing to do
-  return {};
+  return write_whole_file(path, format_undo_record(record));
 }
 
 tl::expected<std::optional<UndoRecord>, std::string> read_undo_record(const std::string& path) {
-  const Fd file{open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
-  if (!file && errno == ENOENT) return std::nullopt;
-  struct stat status {};
-  if (!file || fstat(file.get(), &status) != 0) return tl::unexpected(trouble("read", path));
-  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) {
-    return tl::unexpected(fmt::format("refusing {}: not a file of our own; remove it", path));
-  }
-  std::string text(kLongestRecord, '\0');
-  const ssize_t got = pread(file.get(), text.data(), text.size(), 0);
-  if (got < 0) return tl::unexpected(trouble("read", path));
-  text.resize(static_cast<std::size_t>(got));
-  auto record = parse_undo_record(text);
+  const auto text = read_own_file(path, kLongestRecord);
+  if (!text) return tl::unexpected(text.error());
+  if (!*text) return std::nullopt;
+  auto record = parse_undo_record(**text);
   if (!record) return tl::unexpected(fmt::format("{}: {}; it is not used", path, record.error()));
   return std::optional{std::move(*record)};
 }

@@ -15,6 +15,15 @@ inline constexpr ClassIndex kNoClass = kCodedClasses - 1;  // of a packet that t
 static_assert(kDropReasons <= 8);
 static_assert(static_cast<int>(Decision::mark) < 8);
 
+/// The verdict on a packet that the core is not told of.
+[[nodiscard]] constexpr Verdict unmetered(PacketId id) {
+  Verdict verdict;
+  verdict.id = id;
+  verdict.decision = Decision::pass;
+  verdict.class_index = kNoClass;
+  return verdict;
+}
+
 /// 18 bits class, 8 bits frames (255: that or more), 3 bits decision, 3 bits reason.
 [[nodiscard]] constexpr std::uint32_t encode_verdict(const Verdict& verdict) {
   return (verdict.class_index % kCodedClasses << 14) | (std::min(verdict.frames, kCodedFrames) << 6) |

@@ -186,6 +186,13 @@ std::string_view rules_status_name(RulesStatus state) {
   return "";
 }
 
+std::optional<RulesStatus> parse_rules_status(std::string_view name) {
+  for (const RulesStatus state : {RulesStatus::present, RulesStatus::missing, RulesStatus::foreign}) {
+    if (rules_status_name(state) == name) return state;
+  }
+  return std::nullopt;
+}
+
 std::string_view direction_name(Direction direction) {
   return direction == Direction::egress ? "egress" : "ingress";
 }

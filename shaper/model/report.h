@@ -196,6 +196,8 @@ using UserNames = std::map<std::uint32_t, std::string>;
 /// The words of the JSON for these.
 [[nodiscard]] std::string_view mode_name(Mode mode);
 [[nodiscard]] std::string_view rules_status_name(RulesStatus state);
+/// Nothing: it is none of those names.
+[[nodiscard]] std::optional<RulesStatus> parse_rules_status(std::string_view name);
 [[nodiscard]] std::string_view direction_name(Direction direction);
 [[nodiscard]] std::string_view without_daemon_name(WithoutDaemon without_daemon);
 [[nodiscard]] std::string_view scope_name(Scope scope);

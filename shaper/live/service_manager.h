@@ -1,0 +1,24 @@
+// What systemd is told, where it started us (sd_notify(3)); elsewhere nothing happens.
+#pragma once
+
+#include <string>
+
+namespace shaper {
+
+class ServiceManager {
+ public:
+  ServiceManager();
+
+  /// Traffic is shaped: units that come after us may start.
+  void ready() const;
+  /// We are alive; it ends us when it does not hear this for long.
+  void alive() const;
+  void stopping() const;
+  /// One line for `systemctl status`.
+  void status(const std::string& line) const;
+
+ private:
+  bool watched_ = false;
+};
+
+}  // namespace shaper

@@ -1,0 +1,121 @@
+// The worker and its supervisor: what a worker tells, so that another one can go on, and what it is told.
+#include <fmt/format.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "shaper/live/clock.h"
+#include "shaper/live/service.h"
+#include "shaper/live/supervisor.h"
+#include "shaper/model/plain_text.h"
+
+namespace shaper {
+namespace {
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+std::vector<PacketId> parse_released(std::string_view text) {
+  std::vector<PacketId> ids;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    const auto queue = parse_number<std::uint16_t>(take_word(line));
+    const auto number = parse_number<std::uint32_t>(take_word(line));
+    if (queue && number) ids.push_back({*queue, *number});
+  }
+  return ids;
+}
+
+}  // namespace
+
+void Service::give_signs_of_life() {
+  const timespec period{0, kSignOfLife.count()};
+  const itimerspec setting{period, period};
+  ::timerfd_settime(sign_of_life_.get(), 0, &setting, nullptr);
+  loop_.add(sign_of_life_.get(), EPOLLIN, [this](std::uint32_t) {
+    std::uint64_t expirations = 0;
+    if (::read(sign_of_life_.get(), &expirations, sizeof expirations) > 0) supervisor_.send("alive");
+  });
+  supervisor_.send("alive");
+}
+
+void Service::on_supervisor(const Request& message) {
+  const auto& verb = message.verb;
+  if (verb == "end") {
+    shut_down();
+  } else if (verb == "released") {
+    packets_.skip(parse_released(message.body));
+  } else if (verb == "restarted") {
+    std::string_view rest = message.body;
+    const std::string_view times = take_word(rest);
+    const std::string_view when = take_word(rest);
+    trouble_.push_back(fmt::format("the worker was started anew {} times, at last at {}: it {}", times, when, rest));
+  } else if (verb == "unconfirmed") {
+    const auto seconds = parse_number<std::uint32_t>(message.body);
+    if (seconds) reverts_at_ = monotonic_now() + std::chrono::seconds{*seconds};
+  } else if (verb == "rules") {
+    std::string_view text = message.body;
+    rules_ = parse_rules_status(take_line(text));
+    rules_warnings_.clear();
+    while (!text.empty()) rules_warnings_.emplace_back(take_line(text));
+  } else if (verb == "load") {
+    go_on_with(message.body);
+  }
+}
+
+/// What another worker told with tell_in_force(). Nothing is read meanwhile, so nothing waits for this.
+void Service::go_on_with(std::string_view in_force) {
+  for (std::string_view line = take_line(in_force); !line.empty(); line = take_line(in_force)) {
+    const auto fast = parse_number<std::uint16_t>(take_word(line));
+    const auto split = parse_number<std::uint16_t>(take_word(line));
+    if (!fast || !split) continue;
+    const QueuePair pair{0, *fast, *split};
+    queues_[std::string(line)] = pair;
+    packets_.adopt(pair);
+  }
+  const Response response = bring_into_force(read_policy(std::string(in_force)));
+  if (response.status != ResponseStatus::ok) throw std::runtime_error(response.body);
+}
+
+/// The queues, a line `FAST SPLIT LINK` each, and behind an empty line the request to load.
+void Service::tell_in_force() {
+  std::string text;
+  std::string blocked;
+  for (const auto& [name, pair] : queues_) text += fmt::format("{} {} {}\n", pair.fast, pair.split, name);
+  for (const LinkPolicy& link : loaded_->policy.links) {
+    const QueuePair& pair = queues_.at(link.name);
+    if (link.without_daemon == WithoutDaemon::block) blocked += fmt::format("{} {} ", pair.fast, pair.split);
+  }
+  supervisor_.send("blocked", blocked);
+  supervisor_.send("in-force", fmt::format("{}\n{}\n{}", text, loaded_->file, loaded_->text));
+}
+
+Response Service::await_confirmation(const std::string& seconds) {
+  const auto number = parse_number<std::uint32_t>(seconds);
+  if (!number) return {ResponseStatus::refused, "revert-after needs a number of seconds"};
+  supervisor_.send("revert-after", seconds);
+  const bool first = !reverts_at_;
+  reverts_at_ = monotonic_now() + std::chrono::seconds{*number};
+  return {ResponseStatus::ok, first ? "first" : "again"};
+}
+
+Response Service::disarm() {
+  if (!reverts_at_) return {ResponseStatus::refused, "nothing waits to be confirmed"};
+  supervisor_.send("confirmed");
+  reverts_at_.reset();
+  return {};
+}
+
+void Service::add_warnings_of_supervisor(std::vector<std::string>& warnings) const {
+  warnings.insert(warnings.end(), trouble_.begin(), trouble_.end());
+  warnings.insert(warnings.end(), rules_warnings_.begin(), rules_warnings_.end());
+  if (!reverts_at_) return;
+  const auto left = std::chrono::ceil<std::chrono::seconds>(*reverts_at_ - monotonic_now());
+  warnings.push_back(fmt::format("not confirmed: goes back to what was before in {} s; 'shaper confirm' keeps it",
+                                 std::max<std::int64_t>(left.count(), 0)));
+}
+
+}  // namespace shaper

@@ -1,0 +1,193 @@
+#include "shaper/live/supervisor.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <utility>
+
+#include "shaper/live/clock.h"
+#include "shaper/model/plain_text.h"
+
+namespace shaper {
+namespace {
+
+/// More crashes than this in so long a time, and nothing is tried any more.
+constexpr std::size_t kMostCrashes = 5;
+constexpr std::chrono::seconds kCrashMemory{30};
+
+constexpr std::chrono::seconds kBetweenLooks{5};
+
+/// A timer that fires so late tells that this process, or the whole machine, stood still: then the worker did too.
+constexpr std::chrono::milliseconds kStoodStill{400};
+
+std::vector<std::uint16_t> parse_numbers(std::string_view text) {
+  std::vector<std::uint16_t> numbers;
+  for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
+    if (const auto number = parse_number<std::uint16_t>(word)) numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+std::string utc_now() {
+  return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+}  // namespace
+
+Supervisor::Supervisor(EventLoop& loop, Fd listener, Settings settings, std::function<void()> on_ready)
+    : loop_(loop), listener_(std::move(listener)), settings_(std::move(settings)), on_ready_(std::move(on_ready)) {
+  loop_.on_timer([this] { on_timer(); });
+  ::unlink(settings_.trouble_file.c_str());
+  start_worker(settings_.credit);
+}
+
+Supervisor::~Supervisor() {
+  ::unlink(settings_.control_socket.c_str());
+}
+
+void Supervisor::start_worker(StartCredit credit) {
+  WorkerTask task;
+  task.queues = queues_.fd();
+  task.listener = listener_.get();
+  task.owner = ::geteuid();
+  task.credit = credit;
+  task.foreground = settings_.foreground;
+  hung_ = false;
+  last_sign_ = monotonic_now();
+  worker_.emplace(loop_, settings_.program, task,
+                  WorkerProcess::Handlers{[this](const Request& message) { on_message(message); },
+                                          [this](const std::string& word) { on_worker_end(word); }});
+  set_timer();
+}
+
+void Supervisor::on_message(const Request& message) {
+  const std::string& verb = message.verb;
+  last_sign_ = monotonic_now();
+  if (on_ready_) std::exchange(on_ready_, nullptr)();
+  if (verb == "alive") {
+    manager_.alive();
+  } else if (verb == "in-force") {
+    policy_ = message.body;
+  } else if (verb == "blocked") {
+    blocked_ = parse_numbers(message.body);
+  } else if (verb == "rules-installed") {
+    manager_.ready();
+    look_at_ = monotonic_now() + kBetweenLooks;
+  } else if (verb == "revert-after") {
+    const auto seconds = parse_number<std::uint32_t>(message.body);
+    if (seconds) revert_at_ = monotonic_now() + std::chrono::seconds{*seconds};
+  } else if (verb == "confirmed") {
+    revert_at_.reset();
+  }
+  set_timer();
+}
+
+// --- A worker ends ---------------------------------------------------------------------------------------------------
+
+void Supervisor::on_worker_end(const std::string& word) {
+  worker_.reset();
+  if (word.empty()) {
+    loop_.stop();
+  } else if (on_ready_) {  // it has said on stderr what it cannot do
+    exit_status_ = 1;
+    loop_.stop();
+  } else {
+    recover(hung_ ? "did not answer" : word);
+  }
+}
+
+/// What is held goes first, whatever comes then.
+void Supervisor::recover(const std::string& word) {
+  const std::vector<PacketId> released = queues_.release_all(blocked_);
+  ::syslog(LOG_ERR, "the worker %s: what it held was released", word.c_str());
+  if (ending_) return loop_.stop();
+  const Instant now = monotonic_now();
+  crashes_.push_back(now);
+  while (now - crashes_.front() > kCrashMemory) crashes_.pop_front();
+  if (crashes_.size() > kMostCrashes) return give_up(word);
+
+  ++restarts_;
+  start_worker(StartCredit::empty);
+  std::string ids;
+  for (const PacketId& id : released) ids += fmt::format("{} {}\n", id.queue, id.number);
+  worker_->send("released", ids);
+  worker_->send("restarted", fmt::format("{} {} {}", restarts_, utc_now(), word));
+  if (revert_at_) {
+    const auto left = std::chrono::ceil<std::chrono::seconds>(*revert_at_ - now);
+    worker_->send("unconfirmed", fmt::format("{}", std::max<std::int64_t>(left.count(), 0)));
+  }
+  if (!policy_.empty()) worker_->send("load", policy_);
+}
+
+void Supervisor::give_up(const std::string& word) {
+  const std::string line = fmt::format("gave up at {}: the worker {}, {} times in {} s", utc_now(), word,
+                                       crashes_.size(), kCrashMemory.count());
+  ::syslog(LOG_CRIT, "%s", line.c_str());
+  std::ofstream(settings_.trouble_file) << line << '\n';
+  exit_status_ = 1;
+  loop_.stop();
+}
+
+void Supervisor::shut_down() {
+  if (ending_) return;
+  ending_ = true;
+  manager_.stopping();
+  if (worker_) worker_->send("end");
+}
+
+// --- Time ------------------------------------------------------------------------------------------------------------
+
+void Supervisor::set_timer() {
+  timer_ = last_sign_ + kLongestSilence;
+  for (const auto& other : {revert_at_, look_at_}) {
+    if (other) timer_ = std::min(*timer_, *other);
+  }
+  loop_.set_timer(timer_);
+}
+
+void Supervisor::on_timer() {
+  const Instant now = monotonic_now();
+  if (timer_ && now - *timer_ > kStoodStill) last_sign_ = now;
+  if (worker_ && now - last_sign_ >= kLongestSilence) {
+    hung_ = true;
+    last_sign_ = now;
+    worker_->kill();
+  }
+  if (revert_at_ && *revert_at_ <= now) {
+    revert_at_.reset();
+    revert();
+  }
+  if (look_at_ && *look_at_ <= now) {
+    look_at_ = now + kBetweenLooks;
+    look_at_rules();
+  }
+  set_timer();
+}
+
+/// The change was not confirmed: back to what was before.
+void Supervisor::revert() {
+  ::syslog(LOG_WARNING, "not confirmed in time: going back to what was before");
+  reverting_.emplace(loop_, std::vector<std::string>{settings_.command_line, "revert"},
+                     [this](bool good, const std::string& output) {
+                       if (!good) {
+                         ::syslog(LOG_ERR, "going back failed, trying again: %s", output.c_str());
+                         revert_at_ = monotonic_now() + kBetweenLooks;
+                         set_timer();
+                       }
+                     });
+}
+
+void Supervisor::look_at_rules() {
+  if (settings_.command_line.empty() || (looking_ && !looking_->ended())) return;
+  looking_.emplace(loop_, std::vector<std::string>{settings_.command_line, "tend"},
+                   [this](bool good, const std::string& output) {
+                     if (good && worker_) worker_->send("rules", output);
+                   });
+}
+
+}  // namespace shaper

@@ -1,0 +1,95 @@
+// Keeps a worker running, and packets flowing when there is none.
+//
+// It holds what must outlive a worker: the netlink socket with its bound queues, the control socket's listener, the
+// policy in force (as text that it does not read) and the timers. When a worker dies, what that held is released at
+// once, by one verdict for each queue, and a fresh worker takes over the socket, from the packet behind the last one
+// released on. A worker that does not give a sign of life for kLongestSilence is ended, for a bound queue that nobody
+// reads stops traffic. One that dies again and again is not started any more: then the queues are given up, and packets
+// bypass us, or are blocked, as the rules say.
+//
+// It reads no packet and no policy, and of the worker's messages only fixed verbs with numbers. What needs more is done
+// by the command line, which it runs: `shaper revert` when a change was not confirmed in time, `shaper tend` to look at
+// the rules.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shaper/live/event_loop.h"
+#include "shaper/live/fd.h"
+#include "shaper/live/helper_process.h"
+#include "shaper/live/nfqueue.h"
+#include "shaper/live/service_manager.h"
+#include "shaper/live/worker_process.h"
+
+namespace shaper {
+
+/// A worker tells five times a second that its loop goes round.
+inline constexpr Nanos kSignOfLife = std::chrono::milliseconds{200};
+inline constexpr Nanos kLongestSilence = std::chrono::milliseconds{1500};
+
+class Supervisor {
+ public:
+  struct Settings {
+    std::string program;         ///< shaperd
+    std::string command_line;    ///< shaper; empty: not found
+    std::string trouble_file;    ///< where a daemon that gives up says why
+    std::string control_socket;  ///< removed at the end
+    StartCredit credit = StartCredit::full;
+    bool foreground = false;
+  };
+
+  /// Starts the first worker. `on_ready` is called when it gives its first sign of life. Throws std::system_error.
+  Supervisor(EventLoop& loop, Fd listener, Settings settings, std::function<void()> on_ready);
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  /// An orderly end: the worker lets everything held go.
+  void shut_down();
+
+  /// What the process shall return when the loop has ended.
+  [[nodiscard]] int exit_status() const { return exit_status_; }
+
+ private:
+  void start_worker(StartCredit credit);
+  void on_message(const Request& message);
+  void on_worker_end(const std::string& word);
+  void recover(const std::string& word);
+  void give_up(const std::string& word);
+  void on_timer();
+  void set_timer();
+  void revert();
+  void look_at_rules();
+
+  EventLoop& loop_;
+  NfqueueSocket queues_;
+  Fd listener_;
+  Settings settings_;
+  std::function<void()> on_ready_;
+  ServiceManager manager_;
+
+  std::optional<WorkerProcess> worker_;
+  Instant last_sign_;
+  bool hung_ = false;  // and was ended for it
+  bool ending_ = false;
+  int exit_status_ = 0;
+  std::deque<Instant> crashes_;
+  std::uint64_t restarts_ = 0;
+  std::string latest_crash_;
+
+  std::string policy_;  // in force, as the worker gave it; empty: none yet
+  std::vector<std::uint16_t> blocked_;
+  std::optional<Instant> revert_at_;
+  std::optional<Instant> look_at_;
+  std::optional<Instant> timer_;
+  std::optional<HelperProcess> reverting_;
+  std::optional<HelperProcess> looking_;
+};
+
+}  // namespace shaper
