@@ -55,11 +55,14 @@ Iptables iptables_of(Backend backend, const std::string& lock_file) {
   return std::move(*iptables);
 }
 
+std::vector<QueuePair> load(ControlClient& daemon, const LoadedPolicy& policy) {
+  return read_answer(ask(daemon, "load", on_one_line(policy.name) + '\n' + policy.text), policy.policy);
+}
+
 Applied apply(ControlClient& daemon, const RuntimeFolder& folder, const LoadedPolicy& policy,
               const std::string& policy_file, Backend backend) {
   const Iptables iptables = iptables_of(backend, folder.xtables_lock());
-  const std::string answer = ask(daemon, "load", on_one_line(policy.name) + '\n' + policy.text);
-  Applied applied{read_answer(answer, policy.policy), iptables.backend()};
+  Applied applied{load(daemon, policy), iptables.backend()};
 
   UndoRecord record;
   record.boot = boot_id();

@@ -20,6 +20,9 @@ struct Applied {
 Applied apply(ControlClient& daemon, const RuntimeFolder& folder, const LoadedPolicy& policy,
               const std::string& policy_file, Backend backend);
 
+/// Brings the policy into force in the daemon alone; its notices go to stderr. Throws CommandError.
+[[nodiscard]] std::vector<QueuePair> load(ControlClient& daemon, const LoadedPolicy& policy);
+
 /// One line for each link: what is shaped, by which queues.
 [[nodiscard]] std::string describe(const Applied& applied, const Policy& policy);
 

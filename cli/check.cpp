@@ -8,7 +8,7 @@ namespace shaper::cli {
 
 ExitCode check(const std::string& file) {
   const LoadedPolicy loaded = load_policy(file);
-  std::fputs(describe_policy(loaded.policy).c_str(), stdout);
+  std::fputs(describe_policy(loaded.policy, loaded.host).c_str(), stdout);
   return ExitCode::done;
 }
 

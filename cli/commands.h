@@ -80,8 +80,9 @@ struct ReplayCommandOptions {
 /// Goes back to what was before the change that is not confirmed.
 [[nodiscard]] ExitCode revert();
 [[nodiscard]] ExitCode status(bool json);
-/// What the supervisor runs to know of the rules: a line with their state, then the warnings.
-[[nodiscard]] ExitCode tend();
+/// What the supervisor runs to know of the rules: a line with their state, then the warnings. With `repair` they are
+/// put back if that is needed; then kRepaired and how that went stand in front.
+[[nodiscard]] ExitCode tend(bool repair);
 [[nodiscard]] ExitCode flows(const FlowsOptions& options);
 [[nodiscard]] ExitCode explain(const ExplainOptions& options);
 [[nodiscard]] ExitCode events();

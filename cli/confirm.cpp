@@ -48,14 +48,11 @@ PendingChange::PendingChange(ControlClient& daemon, const RuntimeFolder& folder,
 void PendingChange::call_off() {
   if (!first_) return;
   (void)daemon_.request("disarm");
-  forget_fallback(folder_);
 }
 
 ExitCode confirm() {
-  require_permission();
   ControlClient daemon = connect_or_fail();
   (void)ask(daemon, "disarm");
-  forget_fallback(*find_folder());
   std::puts("confirmed");
   return ExitCode::done;
 }

@@ -5,7 +5,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <system_error>
+#include <thread>
 
 #include "cli/commands.h"
 #include "shaper/live/child_process.h"
@@ -59,7 +61,7 @@ std::string ask(ControlClient& daemon, std::string_view verb, std::string_view b
     case ResponseStatus::refused:
       break;
   }
-  throw CommandError(ExitCode::failed, response.body);
+  throw CommandError(response.body == kMayNotChange ? ExitCode::no_permission : ExitCode::failed, response.body);
 }
 
 void require_permission() {
@@ -85,6 +87,21 @@ void start_daemon(bool empty_buckets) {
   if (outcome.timed_out) line = fmt::format("{} was not ready in time", command.arguments.front());
   throw CommandError(
       outcome.status == static_cast<int>(ExitCode::no_permission) ? ExitCode::no_permission : ExitCode::failed, line);
+}
+
+void end_daemon(std::optional<ControlClient>& daemon, const RuntimeFolder& folder) {
+  if (daemon) (void)ask(*daemon, "down");
+  // It answers before it is quite gone. Whoever starts one meanwhile finds the lock taken, or makes a folder anew.
+  constexpr int kTries = 500;
+  for (int i = 0; i < kTries; ++i) {
+    if (const Fd lock = lock_instance(folder.path)) {
+      std::error_code ignored;  // what stays is known for what it is by the next `up`
+      std::filesystem::remove_all(folder.path, ignored);
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+  throw CommandError(ExitCode::failed, "the daemon has released all packets but does not end");
 }
 
 std::optional<UndoRecord> undo_record_of(const std::optional<RuntimeFolder>& folder) {

@@ -32,6 +32,9 @@ void require_permission();
 /// Runs shaperd, which goes to the background once it listens. Throws CommandError with its message.
 void start_daemon(bool empty_buckets);
 
+/// Ends the daemon, if one runs, and removes its run-time folder: nothing of us stays. Throws CommandError.
+void end_daemon(std::optional<ControlClient>& daemon, const RuntimeFolder& folder);
+
 /// The undo record of `folder`; one that cannot be read is reported on stderr and taken for none.
 [[nodiscard]] std::optional<UndoRecord> undo_record_of(const std::optional<RuntimeFolder>& folder);
 

@@ -84,7 +84,10 @@ void add_confirm(CLI::App& app, Run& run) {
 
 /// What the supervisor runs; no people's business.
 void add_tend(CLI::App& app, Run& run) {
-  app.add_subcommand("tend", "")->group("")->callback([&run] { run = shaper::cli::tend; });
+  auto* command = app.add_subcommand("tend", "")->group("");
+  auto repair = std::make_shared<bool>(false);
+  command->add_flag("--repair", *repair);
+  command->callback([repair, &run] { run = [repair] { return shaper::cli::tend(*repair); }; });
 }
 
 void add_status(CLI::App& app, Run& run) {

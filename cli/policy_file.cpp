@@ -48,11 +48,12 @@ LoadedPolicy load_policy(const std::string& path) {
 }
 
 LoadedPolicy check_policy(const std::string& text, const std::string& name) {
-  LoadedPolicy loaded{name, text, {}, {}};
+  LoadedPolicy loaded{name, text, {}, {}, {}};
   const auto parsed = parse_policy(text, name, recording_lookup(system_names(), loaded.names));
   if (!parsed) throw PolicyError(parsed.error().text());
   for (const std::string& warning : parsed->warnings) std::fputs((warning + "\n").c_str(), stderr);
   loaded.policy = parsed->policy;
+  loaded.host = parsed->host;
   return loaded;
 }
 

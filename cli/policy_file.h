@@ -18,6 +18,7 @@ struct LoadedPolicy {
   std::string name;  ///< of the file, for messages
   std::string text;
   Policy policy;
+  HostPolicy host;
   std::vector<event::Name> names;  ///< users and groups that it names
 };
 

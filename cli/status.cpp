@@ -1,11 +1,15 @@
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 
 #include "cli/apply.h"
 #include "cli/commands.h"
+#include "shaper/live/name_lookup.h"
 #include "shaper/live/nfqueue.h"
+#include "shaper/live/supervisor.h"
 #include "shaper/live/whole_file.h"
 #include "shaper/model/tables.h"
 #include "shaper/version.h"
@@ -93,6 +97,20 @@ void add_trouble(StatusReport& report, const RuntimeFolder& folder) {
   if (line && *line) report.warnings.push_back("the daemon " + (*line)->substr(0, (*line)->find('\n')));
 }
 
+/// Installs the rules of the policy in force. Returns how that went, for a sentence.
+std::string put_back(ControlClient& daemon, const StatusReport& report, const std::optional<RuntimeFolder>& folder) {
+  const std::string request = ask(daemon, "policy");
+  const std::size_t line_end = std::min(request.find('\n'), request.size() - 1);
+  const auto parsed = parse_policy(request.substr(line_end + 1), request.substr(0, line_end), system_names());
+  if (!parsed) return fmt::format("not put back: {}", parsed.error().text());
+  const auto record = undo_record_of(folder);
+  const Iptables iptables =
+      iptables_of(record ? record->backend : Backend::host, folder ? folder->xtables_lock() : std::string());
+  const auto done = iptables.install(parsed->policy, queues_of(report));
+  return done ? fmt::format("put back at {:%FT%TZ}", fmt::gmtime(std::time(nullptr)))
+              : fmt::format("not put back: {}", done.error());
+}
+
 ExitCode status_without_daemon(const std::optional<RuntimeFolder>& folder, bool json) {
   StatusReport report;
   report.version = kVersion;
@@ -112,15 +130,25 @@ ExitCode status_without_daemon(const std::optional<RuntimeFolder>& folder, bool 
 
 }  // namespace
 
-ExitCode tend() {
+ExitCode tend(bool repair) {
+  require_permission();
   const auto folder = find_folder();
   ControlClient daemon = connect_or_fail();
   auto report = parse_status(ask(daemon, "status"));
   if (!report) throw CommandError(ExitCode::failed, report.error());
-  report->warnings.clear();
-  report->rules.reset();
-  add_rules(*report, folder);
-  std::string text = report->rules ? std::string(rules_status_name(*report->rules)) + '\n' : "unknown\n";
+  std::string text;
+  const auto look = [&] {
+    report->warnings.clear();
+    report->rules.reset();
+    add_rules(*report, folder);
+  };
+  look();
+  if (repair && report->rules == RulesStatus::missing) {
+    text = fmt::format("{}\n{}\n", kRepaired, put_back(daemon, *report, folder));
+    look();
+  } else {
+    text = report->rules ? fmt::format("{}\n", rules_status_name(*report->rules)) : "unknown\n";
+  }
   for (const std::string& warning : report->warnings) text += warning + '\n';
   std::fputs(text.c_str(), stdout);
   return ExitCode::done;

@@ -108,11 +108,7 @@ void apply_and_report(ControlClient& daemon, const UpOptions& options, const Loa
 void take_back() {
   const auto folder = find_folder();
   auto daemon = connect(folder);
-  if (daemon) (void)daemon->request("down");
-  auto record = undo_record_of(folder);
-  if (!record || record->closed) return;
-  record->closed = true;
-  (void)write_undo_record(folder->undo_record(), *record);
+  if (folder) end_daemon(daemon, *folder);
 }
 
 void start_and_apply(const UpOptions& options, const LoadedPolicy& policy) {

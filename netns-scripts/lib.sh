@@ -230,6 +230,13 @@ daemon_pids() {
     done
 }
 
+supervisor_pid() {
+    local pids
+    mapfile -t pids < <(daemon_pids)
+    echo "${pids[0]:?no daemon runs}"
+}
+worker_pid() { pgrep -P "$(supervisor_pid)" -x shaperd; }
+
 daemon_is_gone() { [ -z "$(daemon_pids)" ]; }
 
 # Our chains in both families and both back ends, as text; empty when nothing of ours is left.

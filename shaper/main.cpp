@@ -91,6 +91,7 @@ int supervise(const Options& options, const shaper::RuntimeFolder& folder, shape
                                 {.program = own_path(),
                                  .command_line = shaper::sibling_program("shaper"),
                                  .trouble_file = folder.trouble(),
+                                 .fallback_file = folder.fallback(),
                                  .control_socket = socket,
                                  .credit = options.credit,
                                  .foreground = options.foreground},

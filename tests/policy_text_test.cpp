@@ -25,8 +25,9 @@ TEST(PolicyText, SaysEverything) {
     const auto parsed = parse_policy(file_text(TEST_DATA "/policies/" + name + ".toml"), name, names);
     ASSERT_TRUE(parsed) << parsed.error().text();
     const std::string golden = TEST_GOLDEN "/policy-" + name + ".txt";
-    if (std::getenv("SHAPER_WRITE_GOLDEN") != nullptr) std::ofstream(golden) << describe_policy(parsed->policy);
-    EXPECT_EQ(describe_policy(parsed->policy), file_text(golden)) << golden;
+    if (std::getenv("SHAPER_WRITE_GOLDEN") != nullptr)
+      std::ofstream(golden) << describe_policy(parsed->policy, parsed->host);
+    EXPECT_EQ(describe_policy(parsed->policy, parsed->host), file_text(golden)) << golden;
   }
 }
 

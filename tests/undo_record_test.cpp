@@ -55,10 +55,9 @@ TEST(UndoRecord, TextIsTheGoldenOne) {
 TEST(UndoRecord, WhatIsWrittenIsReadBack) {
   UndoRecord record = example();
   EXPECT_EQ(parse_undo_record(format_undo_record(record)), record);
-  record.closed = true;
   record.backend = Backend::nft;
   record.queues.clear();
-  for (const std::string path : {"", "/a b", "/tmp/two\nlines", "/back\\slash", "/n\\n", "/x\nclosed = no\n", "/ = "}) {
+  for (const std::string path : {"", "/a b", "/tmp/two\nlines", "/back\\slash", "/n\\n", "/x\nboot = no\n", "/ = "}) {
     record.policy_file = path;
     EXPECT_EQ(parse_undo_record(format_undo_record(record)), record) << path;
   }
@@ -70,17 +69,16 @@ TEST(UndoRecord, KeysOfALaterVersionArePassedOver) {
 
 TEST(UndoRecord, ABrokenRecordIsAnErrorWithItsLine) {
   const std::string title = "shaper undo record 1\n";
-  const std::array<std::array<std::string, 3>, 10> cases{{
+  const std::array<std::array<std::string, 3>, 9> cases{{
       {"an empty file", "", "line 1"},
       {"another file", "*mangle\nCOMMIT\n", "line 1"},
-      {"a version that we cannot know", "shaper undo record 2\nclosed = no\n", "line 1"},
+      {"a version that we cannot know", "shaper undo record 2\npolicy_file = \n", "line 1"},
       {"a title alone", title, "line 1: the record ends early"},
-      {"cut in the middle of a line", title + "boot = x\nclosed = n", "line 3"},
+      {"cut in the middle of a line", title + "boot = x\npolicy_file = n", "line 3"},
       {"cut after a whole line", title + "boot = x\n", "line 2: the record ends early"},
-      {"a back end that does not exist", title + "backend = host\nclosed = no\n", "line 2: bad value"},
-      {"a queue number above 16 bits", title + "queues = 0 65536 1\nclosed = no\n", "line 2: bad value"},
-      {"a queue pair of two", title + "queues = 0 1\nclosed = no\n", "line 2: bad value"},
-      {"neither open nor closed", title + "closed = perhaps\n", "line 2: bad value"},
+      {"a back end that does not exist", title + "backend = host\npolicy_file = \n", "line 2: bad value"},
+      {"a queue number above 16 bits", title + "queues = 0 65536 1\npolicy_file = \n", "line 2: bad value"},
+      {"a queue pair of two", title + "queues = 0 1\npolicy_file = \n", "line 2: bad value"},
   }};
   for (const auto& [what, text, message] : cases) {
     const auto record = parse_undo_record(text);
@@ -102,12 +100,9 @@ TEST(UndoRecord, NoRandomDamageIsFatal) {
   }
 }
 
-TEST(UndoRecord, OnlyAnOpenRecordOfThisBootAndNamespaceTellsOfACrash) {
+TEST(UndoRecord, OnlyARecordOfThisBootAndNamespaceTellsOfACrash) {
   const UndoRecord open = example();
-  UndoRecord closed = open;
-  closed.closed = true;
   EXPECT_TRUE(open.tells_of_a_crash(open.boot, open.cookie));
-  EXPECT_FALSE(closed.tells_of_a_crash(open.boot, open.cookie));
   EXPECT_FALSE(open.tells_of_a_crash("another boot", open.cookie));
   EXPECT_FALSE(open.tells_of_a_crash(open.boot, open.cookie - 1));
 }
@@ -118,11 +113,11 @@ TEST_F(UndoRecordFile, IsPrivateAndReplacedAsAWhole) {
   ASSERT_TRUE(write_undo_record(path(), example()));
   umask(before);
   std::ofstream{path() + ".new"} << "left by a crash";
-  UndoRecord closed = example();
-  closed.closed = true;
-  ASSERT_TRUE(write_undo_record(path(), closed));
+  UndoRecord other = example();
+  other.policy_file = "/another";
+  ASSERT_TRUE(write_undo_record(path(), other));
 
-  EXPECT_EQ(read_undo_record(path()), closed);
+  EXPECT_EQ(read_undo_record(path()), other);
   EXPECT_FALSE(std::filesystem::exists(path() + ".new"));
   struct stat status {};
   ASSERT_EQ(stat(path().c_str(), &status), 0);

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "shaper/live/event_loop.h"
 #include "shaper/live/fd.h"
@@ -22,6 +23,7 @@ namespace shaper {
 struct Peer {
   uid_t user = 0;
   pid_t process = 0;
+  std::vector<gid_t> groups;
 };
 
 /// How far a long answer is.

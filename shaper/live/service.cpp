@@ -68,19 +68,29 @@ Service::Answer Service::answer(const Request& request, const Peer& peer) {
   return refused("this daemon does not know that request: it may be older than the command line");
 }
 
+bool Service::may_change(const Peer& peer) const {
+  if (peer.user == 0 || peer.user == owner_) return true;
+  const auto group = loaded_ ? loaded_->host.operators : std::nullopt;
+  return group && std::find(peer.groups.begin(), peer.groups.end(), *group) != peer.groups.end();
+}
+
 /// The answer to a request that only who may change something may make; nothing: it is none of these.
 std::optional<Service::Answer> Service::change(const Request& request, const Peer& peer) {
   const auto& verb = request.verb;
-  constexpr std::array<std::string_view, 6> kChanges{"load",         "down",   "rules-installed",
+  constexpr std::array<std::string_view, 7> kChanges{"load",         "down",   "rules-installed", "install-rules",
                                                      "revert-after", "disarm", "policy"};
   if (std::find(kChanges.begin(), kChanges.end(), verb) == kChanges.end()) return std::nullopt;
-  if (peer.user != 0 && peer.user != owner_) return refused("only root may change what is shaped");
+  if (!may_change(peer)) return refused(std::string(kMayNotChange));
   if (verb == "load") return load(request.body, peer);
   if (verb == "policy") return Response{ResponseStatus::ok, loaded_ ? loaded_->file + '\n' + loaded_->text : ""};
   if (verb == "rules-installed") {
     rules_.reset();
     rules_warnings_.clear();
     supervisor_.send("rules-installed");
+    return Response{};
+  }
+  if (verb == "install-rules") {
+    supervisor_.send("install-rules");
     return Response{};
   }
   ::syslog(LOG_NOTICE, "uid %u: %s", peer.user, verb.c_str());
@@ -123,6 +133,7 @@ Service::Reading Service::read_policy(const std::string& body) {
   auto parsed = parse_policy(loaded.text, loaded.file, recording_lookup(system_names(), loaded.names));
   if (!parsed) return tl::unexpected(Response{ResponseStatus::policy, parsed.error().text()});
   loaded.policy = std::move(parsed->policy);
+  loaded.host = parsed->host;
   loaded.warnings = std::move(parsed->warnings);
   PreparedPolicy prepared(loaded.policy);
   return Ready{std::move(loaded), std::move(prepared)};

@@ -41,6 +41,7 @@ class Service {
     std::string file;  ///< its name, for messages
     std::string text;
     Policy policy;
+    HostPolicy host;
     std::vector<std::string> warnings;
     std::vector<event::Name> names;
   };
@@ -52,6 +53,7 @@ class Service {
   using Reading = tl::expected<Ready, Response>;
 
   Answer answer(const Request& request, const Peer& peer);
+  [[nodiscard]] bool may_change(const Peer& peer) const;
   [[nodiscard]] std::optional<Answer> change(const Request& request, const Peer& peer);
   Answer load(const std::string& body, const Peer& peer);
   [[nodiscard]] static Reading read_policy(const std::string& body);

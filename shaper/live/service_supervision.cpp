@@ -58,7 +58,10 @@ void Service::on_supervisor(const Request& message) {
     if (seconds) reverts_at_ = monotonic_now() + std::chrono::seconds{*seconds};
   } else if (verb == "rules") {
     std::string_view text = message.body;
-    rules_ = parse_rules_status(take_line(text));
+    const std::string_view state = take_line(text);
+    rules_ = parse_rules_status(state == kRepaired ? rules_status_name(RulesStatus::present) : state);
+    if (state == kRepaired)
+      trouble_.push_back(fmt::format("our rules were missing or changed and were {}", take_line(text)));
     rules_warnings_.clear();
     while (!text.empty()) rules_warnings_.emplace_back(take_line(text));
   } else if (verb == "load") {
@@ -90,6 +93,7 @@ void Service::tell_in_force() {
     if (link.without_daemon == WithoutDaemon::block) blocked += fmt::format("{} {} ", pair.fast, pair.split);
   }
   supervisor_.send("blocked", blocked);
+  supervisor_.send("repair", loaded_->host.repair ? "1" : "0");
   supervisor_.send("in-force", fmt::format("{}\n{}\n{}", text, loaded_->file, loaded_->text));
 }
 

@@ -21,6 +21,7 @@ constexpr std::size_t kMostCrashes = 5;
 constexpr std::chrono::seconds kCrashMemory{30};
 
 constexpr std::chrono::seconds kBetweenLooks{5};
+constexpr std::chrono::seconds kBetweenRepairs{60};  // who removes them may do so again and again
 
 /// A timer that fires so late tells that this process, or the whole machine, stood still: then the worker did too.
 constexpr std::chrono::milliseconds kStoodStill{400};
@@ -42,7 +43,7 @@ std::string utc_now() {
 Supervisor::Supervisor(EventLoop& loop, Fd listener, Settings settings, std::function<void()> on_ready)
     : loop_(loop), listener_(std::move(listener)), settings_(std::move(settings)), on_ready_(std::move(on_ready)) {
   loop_.on_timer([this] { on_timer(); });
-  ::unlink(settings_.trouble_file.c_str());
+  for (const std::string& left : {settings_.trouble_file, settings_.fallback_file}) ::unlink(left.c_str());
   start_worker(settings_.credit);
 }
 
@@ -75,6 +76,10 @@ void Supervisor::on_message(const Request& message) {
     policy_ = message.body;
   } else if (verb == "blocked") {
     blocked_ = parse_numbers(message.body);
+  } else if (verb == "repair") {
+    repair_ = message.body == "1";
+  } else if (verb == "install-rules") {
+    look_at_rules(true);
   } else if (verb == "rules-installed") {
     manager_.ready();
     look_at_ = monotonic_now() + kBetweenLooks;
@@ -83,6 +88,7 @@ void Supervisor::on_message(const Request& message) {
     if (seconds) revert_at_ = monotonic_now() + std::chrono::seconds{*seconds};
   } else if (verb == "confirmed") {
     revert_at_.reset();
+    ::unlink(settings_.fallback_file.c_str());
   }
   set_timer();
 }
@@ -164,7 +170,7 @@ void Supervisor::on_timer() {
   }
   if (look_at_ && *look_at_ <= now) {
     look_at_ = now + kBetweenLooks;
-    look_at_rules();
+    look_at_rules(repair_ && (!repaired_at_ || now - *repaired_at_ >= kBetweenRepairs));
   }
   set_timer();
 }
@@ -182,12 +188,18 @@ void Supervisor::revert() {
                      });
 }
 
-void Supervisor::look_at_rules() {
+void Supervisor::look_at_rules(bool mend) {
   if (settings_.command_line.empty() || (looking_ && !looking_->ended())) return;
-  looking_.emplace(loop_, std::vector<std::string>{settings_.command_line, "tend"},
-                   [this](bool good, const std::string& output) {
-                     if (good && worker_) worker_->send("rules", output);
-                   });
+  std::vector<std::string> arguments{settings_.command_line, "tend"};
+  if (mend) arguments.emplace_back("--repair");
+  looking_.emplace(loop_, std::move(arguments), [this](bool good, const std::string& output) {
+    if (!good) return;
+    if (output.starts_with(kRepaired)) {
+      repaired_at_ = monotonic_now();
+      ::syslog(LOG_WARNING, "our rules were missing or changed: put back");
+    }
+    if (worker_) worker_->send("rules", output);
+  });
 }
 
 }  // namespace shaper

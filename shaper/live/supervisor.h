@@ -33,12 +33,17 @@ namespace shaper {
 inline constexpr Nanos kSignOfLife = std::chrono::milliseconds{200};
 inline constexpr Nanos kLongestSilence = std::chrono::milliseconds{1500};
 
+/// What `shaper tend` says in its first line instead of the state of the rules when it has put them back; the second
+/// one says when.
+inline constexpr std::string_view kRepaired = "repaired";
+
 class Supervisor {
  public:
   struct Settings {
     std::string program;         ///< shaperd
     std::string command_line;    ///< shaper; empty: not found
     std::string trouble_file;    ///< where a daemon that gives up says why
+    std::string fallback_file;   ///< what `revert` brings back; removed when the change is confirmed
     std::string control_socket;  ///< removed at the end
     StartCredit credit = StartCredit::full;
     bool foreground = false;
@@ -65,7 +70,7 @@ class Supervisor {
   void on_timer();
   void set_timer();
   void revert();
-  void look_at_rules();
+  void look_at_rules(bool mend);
 
   EventLoop& loop_;
   NfqueueSocket queues_;
@@ -87,6 +92,8 @@ class Supervisor {
   std::vector<std::uint16_t> blocked_;
   std::optional<Instant> revert_at_;
   std::optional<Instant> look_at_;
+  bool repair_ = false;
+  std::optional<Instant> repaired_at_;
   std::optional<Instant> timer_;
   std::optional<HelperProcess> reverting_;
   std::optional<HelperProcess> looking_;

@@ -75,9 +75,6 @@ bool take(UndoRecord& record, std::string_view key, std::string_view value) {
     const auto pair = queue_pair(value);
     if (pair) record.queues.push_back(*pair);
     return pair.has_value();
-  } else if (key == "closed") {
-    record.closed = value == "yes";
-    return value == "yes" || value == "no";
   }
   return true;
 }
@@ -90,8 +87,7 @@ std::string format_undo_record(const UndoRecord& record) {
   for (const QueuePair& pair : record.queues) {
     text += fmt::format("queues = {} {} {}\n", pair.link, pair.fast, pair.split);
   }
-  return text +
-         fmt::format("policy_file = {}\nclosed = {}\n", escaped(record.policy_file), record.closed ? "yes" : "no");
+  return text + fmt::format("policy_file = {}\n", escaped(record.policy_file));
 }
 
 tl::expected<UndoRecord, std::string> parse_undo_record(std::string_view text) {
@@ -112,7 +108,7 @@ tl::expected<UndoRecord, std::string> parse_undo_record(std::string_view text) {
     if (!take(record, key, line.substr(equals + 3))) {
       return tl::unexpected(fmt::format("line {}: bad value", line_number));
     }
-    complete = complete || key == "closed";  // the last line of what format_undo_record() writes
+    complete = complete || key == "policy_file";  // the last line of what format_undo_record() writes
     text.remove_prefix(end + 1);
   }
   if (!complete) return tl::unexpected(fmt::format("line {}: the record ends early", line_number));

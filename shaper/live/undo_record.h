@@ -1,7 +1,7 @@
 // What `shaper down` needs to know when no daemon is left to ask: data, never commands.
 //
 // A text file of `key = value` lines, 0600, replaced as a whole so that a crash leaves the old one or the new one. A
-// record that `down` did not close, from this boot and this network namespace, means that the last daemon crashed.
+// record of this boot and this network namespace means that the last daemon ended without `down`, which removes it.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,10 @@ struct UndoRecord {
   Backend backend = Backend::nft;  ///< never host
   std::vector<QueuePair> queues;
   std::string policy_file;  ///< absolute path; empty: a policy made on the spot
-  bool closed = false;      ///< by `down`
 
   /// The daemon that wrote it ended without `down`, here and since this boot.
   [[nodiscard]] bool tells_of_a_crash(std::string_view this_boot, std::uint64_t this_cookie) const {
-    return !closed && boot == this_boot && cookie == this_cookie;
+    return boot == this_boot && cookie == this_cookie;
   }
   friend bool operator==(const UndoRecord&, const UndoRecord&) = default;
 };

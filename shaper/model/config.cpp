@@ -33,14 +33,25 @@ std::uint32_t read_mark_mask(const TableReader& top) {
   return kDefaultMarkMask;
 }
 
-Policy read_policy(const tree::Table& table, const NameLookup& names, Diagnostics& diagnostics) {
+HostPolicy read_host_policy(const TableReader& top, const NameLookup& names) {
+  HostPolicy host;
+  host.repair = top.boolean("repair").value_or(false);
+  if (const auto group = top.text("operators")) {
+    host.operators = names.group ? names.group(*group) : std::nullopt;
+    if (!host.operators) top.diagnostics().error(top.position_of("operators"), "this group is not known on this host");
+  }
+  return host;
+}
+
+ParsedPolicy read_policy(const tree::Table& table, const NameLookup& names, Diagnostics& diagnostics) {
   const TableReader top(table, {}, kTopLevel, diagnostics);
-  Policy policy;
+  ParsedPolicy parsed;
+  Policy& policy = parsed.policy;
   read_version(top);
   policy.max_flows = top.integer("max_flows", kMaxFlows).value_or(kDefaultMaxFlows);
   policy.mark_mask = read_mark_mask(top);
   policy.realtime = top.boolean("realtime").value_or(false);
-  top.only_false("repair");
+  parsed.host = read_host_policy(top, names);
   const auto threads = top.integer("threads", {1, 1024});
   if (threads.value_or(1) != 1) top.not_in_this_version("threads", std::to_string(*threads));
   const ReadLinks links = read_links(top);
@@ -48,7 +59,7 @@ Policy read_policy(const tree::Table& table, const NameLookup& names, Diagnostic
   policy.classes = read_classes(top, {links, limits, names});
   policy.links = links.policies;
   policy.limits = limits.policies;
-  return policy;
+  return parsed;
 }
 
 std::string toml_text(std::string_view text) {
@@ -85,8 +96,7 @@ tl::expected<ParsedPolicy, ConfigError> parse_policy(std::string_view text, std:
     return tl::unexpected(located({{}, "this policy is empty: it begins with version = 1 and has a [[link]]"}));
   }
   Diagnostics diagnostics;
-  ParsedPolicy result;
-  result.policy = read_policy(*tree, names, diagnostics);
+  ParsedPolicy result = read_policy(*tree, names, diagnostics);
   if (!diagnostics.ok()) return tl::unexpected(located(diagnostics.first_error()));
   for (tree::Complaint warning : diagnostics.warnings()) {
     warning.message.insert(0, "warning: ");

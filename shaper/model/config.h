@@ -34,8 +34,17 @@ struct ConfigError {
   [[nodiscard]] std::string text() const;
 };
 
+/// What a policy says of the host and not of packets.
+struct HostPolicy {
+  bool repair = false;                     ///< rules of ours that are gone are put back
+  std::optional<std::uint32_t> operators;  ///< the group whose members may change what is shaped, beside root
+
+  friend bool operator==(const HostPolicy&, const HostPolicy&) = default;
+};
+
 struct ParsedPolicy {
   Policy policy;
+  HostPolicy host;
   std::vector<std::string> warnings;  ///< "file:line:column: warning: message", in file order
 };
 

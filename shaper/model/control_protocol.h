@@ -17,6 +17,9 @@ namespace shaper {
 /// The longest body of a request: a policy of ten thousand classes fits.
 inline constexpr std::size_t kLongestRequest = 8 * 1024 * 1024;
 
+/// How the daemon refuses a change to somebody who may not make it.
+inline constexpr std::string_view kMayNotChange = "only root and the policy's 'operators' may change what is shaped";
+
 struct Request {
   std::string verb;
   std::string body;

@@ -17,13 +17,15 @@ std::string count_of(std::size_t number, const std::string& one, const std::stri
   return std::to_string(number) + " " + (number == 1 ? one : many);
 }
 
-void describe_top(const Policy& policy, Lines& lines) {
+void describe_top(const Policy& policy, const HostPolicy& host, Lines& lines) {
   lines.heading(count_of(policy.links.size(), "link", "links") + ", " +
                 count_of(policy.classes.size(), "class", "classes") + ", " +
                 count_of(policy.limits.size(), "limit", "limits") + ", at most " +
                 count_of(policy.max_flows, "flow", "flows"));
   lines.add("mark mask", fmt::format("{:#x}", policy.mark_mask));
   lines.add("real time", policy.realtime ? "on" : "off");
+  lines.add("repair", host.repair ? "rules that are gone are put back, once a minute" : "off");
+  lines.add("operators", host.operators ? fmt::format("root, and group {}", *host.operators) : "root");
 }
 
 std::string describe_link_rate(const Policy& policy, LinkIndex index) {
@@ -92,9 +94,9 @@ bool has_both_directions(const Policy& policy) {
 
 }  // namespace
 
-std::string describe_policy(const Policy& policy) {
+std::string describe_policy(const Policy& policy, const HostPolicy& host) {
   Lines lines;
-  describe_top(policy, lines);
+  describe_top(policy, host, lines);
   for (std::size_t i = 0; i < policy.links.size(); ++i) {
     lines.blank();
     describe_link(policy, static_cast<LinkIndex>(i), lines);

@@ -7,11 +7,11 @@
 
 #include <string>
 
-#include "shaper/core/policy.h"
+#include "shaper/model/config.h"
 
 namespace shaper {
 
 /// Several lines, each ended by a newline.
-[[nodiscard]] std::string describe_policy(const Policy& policy);
+[[nodiscard]] std::string describe_policy(const Policy& policy, const HostPolicy& host);
 
 }  // namespace shaper

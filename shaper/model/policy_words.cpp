@@ -11,10 +11,10 @@ namespace {
 
 constexpr bool kLater = false;
 
-constexpr std::array kTopKeys{
-    KnownKey{"version"},          KnownKey{"max_flows"}, KnownKey{"link"},   KnownKey{"class"},    KnownKey{"limit"},
-    KnownKey{"cluster", kLater},  KnownKey{"mark_mask"}, KnownKey{"repair"}, KnownKey{"realtime"}, KnownKey{"threads"},
-    KnownKey{"operators", kLater}};
+constexpr std::array kTopKeys{KnownKey{"version"},   KnownKey{"max_flows"}, KnownKey{"link"},
+                              KnownKey{"class"},     KnownKey{"limit"},     KnownKey{"cluster", kLater},
+                              KnownKey{"mark_mask"}, KnownKey{"repair"},    KnownKey{"realtime"},
+                              KnownKey{"threads"},   KnownKey{"operators"}};
 constexpr std::array kLinkKeys{KnownKey{"name"},           KnownKey{"interface"}, KnownKey{"direction"},
                                KnownKey{"rate"},           KnownKey{"overhead"},  KnownKey{"mpu"},
                                KnownKey{"without_daemon"}, KnownKey{"guard"}};

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const shaper::NameLookup names{[](const std::string& name) { return std::optional<std::uint32_t>{name.size()}; }, {}};
   const auto parsed = shaper::parse_policy(text, "policy.toml", names);
   if (parsed) {
-    if (shaper::describe_policy(parsed->policy).empty()) std::abort();
+    if (shaper::describe_policy(parsed->policy, parsed->host).empty()) std::abort();
     return 0;
   }
   const shaper::ConfigError& error = parsed.error();
