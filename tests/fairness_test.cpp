@@ -94,6 +94,27 @@ TEST(Fairness, SparseFlowsGoFirst) {
   }
 }
 
+TEST(Fairness, BulkThatEmptiesBetweenItsPacketsIsNotFreshAtEachOfThem) {
+  // A TCP with a short queue: what it sends next comes a little after its queue has become empty. Segments that fill
+  // the frame, and such of a narrower path, which leave something of a quantum.
+  for (const Fair fair : {Fair::host, Fair::flow}) {
+    for (const std::uint32_t bytes : {1'500U, 1'400U, 900U}) {
+      ClassPolicy policy = default_class();
+      policy.fair = fair;
+      Sim sim({.policy = link_of(1_mbit, policy), .lateness = random_lateness(200us)});
+      const std::uint32_t bulk = flow_of(1, 0), echo = flow_of(1, 1), other_host = flow_of(2, 0);
+      sim.add(greedy(packet_of(bulk, bytes), 1));
+      sim.add(poisson(packet_of(echo, 118), 20ms));
+      sim.add(poisson(packet_of(other_host, 118), 20ms));
+      sim.run_for(30s);
+      EXPECT_EQ(sim.broken(), "");
+      EXPECT_LT(p99_delay(sim, echo), Nanos{3ms}) << bytes << " bytes";
+      EXPECT_LT(p99_delay(sim, other_host), Nanos{3ms}) << bytes << " bytes";
+      EXPECT_GE(sim.sent(bulk).value, bytes_in(1_mbit, 20s).value) << "there was bulk";
+    }
+  }
+}
+
 TEST(Fairness, ManySparseFlowsGoFirstTogether) {
   Sim sim({.policy = policy_of(default_class(10_mbit))});
   for (const std::uint32_t flow : hosts(8)) sim.add(greedy(packet_of(flow)));

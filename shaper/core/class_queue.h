@@ -3,8 +3,8 @@
 //
 // Order: deficit round robin among hosts, and among the flows of a host, fresh flows first (RFC 8290), with one change.
 // There an emptied new flow moves to the old list, which makes a sparse flow wait a whole round when its gaps are
-// shorter than a round. Here rounds are counted: a flow gets one quantum in a round of its host, and it is fresh until
-// that is used. So a sparse flow never waits for bulk, and no flow gets more than its share. A round ends when whoever
+// shorter than a round. Here rounds are counted: a flow gets one quantum in a round of its host, and it is fresh while
+// what is left of that covers its next packet. So a sparse flow never waits for bulk, and no flow gets more than its share. A round ends when whoever
 // stands at the head of the old list already had a quantum in it. Fresh flows run their host into debt, by one quantum
 // at most: then they too wait for the host's turn, so many flows do not make a host's share larger.
 //
@@ -119,6 +119,7 @@ class ClassQueue {
   [[nodiscard]] bool nothing_in_turn() const;
   [[nodiscard]] Flow* next_in_turn();
   [[nodiscard]] static Flow& next_of(Host& host, std::int64_t quantum);
+  [[nodiscard]] bool is_fresh(const Flow& flow) const;
   void activate(Flow& flow, Instant now, Verdicts& out);
   void take_place(Flow& flow, bool resumes, Instant now, Verdicts& out);
   void enlist(Flow& flow, bool resumes);

@@ -64,22 +64,29 @@ Flow& ClassQueue::next_of(Host& host, std::int64_t quantum) {
   }
 }
 
+/// Whether what is left of its quantum covers the head. A packet longer than a quantum needs a whole one.
+bool ClassQueue::is_fresh(const Flow& flow) const {
+  return policy_.fair != Fair::off &&
+         flow.deficit >= std::min(static_cast<std::int64_t>(flow.head->wire_bytes.value), quantum_);
+}
+
 /// A flow that held nothing holds a packet now: gives it the quanta that it and its host have missed, but no more than
-/// one.
+/// one. Where nobody else waits, debts are forgotten, but a quantum that was used stays used: bulk that empties between
+/// two of its packets would be fresh at each of them, and whoever is sparse would wait behind it.
 void ClassQueue::activate(Flow& flow, Instant now, Verdicts& out) {
   Host& host = *flow.host;
   const auto catch_up = [&](std::int64_t& deficit, std::uint32_t& round, std::uint32_t current, bool alone) {
     const std::uint32_t rounds = current - round;
     round = current;
-    if (alone) {
-      deficit = quantum_;  // nobody else waits: nothing is owed
-    } else if (rounds > 0) {
-      deficit = std::min(deficit + rounds * quantum_, quantum_);
-    }
+    if (alone) deficit = std::max<std::int64_t>(deficit, 0);
+    if (rounds > 0) deficit = std::min(deficit + rounds * quantum_, quantum_);
   };
-  if (host.backlog == flow.backlog) catch_up(host.deficit, host.round, round_, backlog_ == flow.backlog);
-  catch_up(flow.deficit, flow.round, host.flow_round, host.backlog == flow.backlog);
-  flow.fresh = flow.deficit > 0 && policy_.fair != Fair::off;
+  const bool alone_in_host = host.backlog == flow.backlog;
+  if (alone_in_host) catch_up(host.deficit, host.round, round_, backlog_ == flow.backlog);
+  catch_up(flow.deficit, flow.round, host.flow_round, alone_in_host);
+  // Rounds of a host do not end while one flow at a time holds packets there: it may use what the host may.
+  if (alone_in_host) flow.deficit = std::max(flow.deficit, host.deficit);
+  flow.fresh = is_fresh(flow);
   take_place(flow, false, now, out);
 }
 
@@ -137,7 +144,7 @@ void ClassQueue::send_head(Flow& flow, Decision decision, Instant now, Verdicts&
   const auto bytes = static_cast<std::int64_t>(length.value);
   host.deficit -= bytes;
   flow.deficit -= bytes;
-  flow.fresh = flow.fresh && flow.deficit > 0;
+  flow.fresh = flow.fresh && !flow.idle() && is_fresh(flow);
   const bool resumes = flow.deficit > 0 && policy_.fair != Fair::off;  // there everyone goes by arrival
   if (!flow.idle()) take_place(flow, resumes, now, out);
   // Fresh hosts take turns by the packet, the others by the quantum.
