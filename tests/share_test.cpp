@@ -62,6 +62,30 @@ TEST(Share, PacketsOfDifferentSizesShareByBytes) {
   EXPECT_EQ(sim.broken(), "");
 }
 
+TEST(Share, AGuaranteeIsNotLostToABetterPriorityThatComesBackWithAllItHasSaved) {
+  // All is promised. Each time the first class comes back it sends what it has saved before the last one, which waits
+  // longer than its bucket lasts; and what is free in between goes to the second.
+  ClassPolicy often = sharing(1, 9_mbit), borrower = sharing(2), last = sharing(3, 1_mbit);
+  often.priority = 0;
+  borrower.priority = 1;
+  last.priority = 7;
+  for (const Lateness lateness : {Lateness{}, random_lateness(2ms)}) {
+    Sim sim({.policy = link_of(10_mbit, often, borrower, last, default_class()), .lateness = lateness});
+    Source burst = constant(packet_of(flow_of(1, 0), 1'500, 1), 62ms);
+    burst.together = 46;  // 9 Mbit/s
+    sim.add(burst);
+    keep_busy(sim, 2);
+    keep_busy(sim, 3);
+    sim.run_for(1s);
+    const Instant begin = sim.now();
+    sim.run_for(20s);
+    // But for what two guarantees may have saved, three frames each, and what the link lends in a late wake-up.
+    EXPECT_GE(static_cast<double>(sim.sent_by_class(2, begin).value) + 2 * 3 * kFrame,
+              static_cast<double>(bytes_in(1_mbit, 20s).value));
+    EXPECT_EQ(sim.broken(), "");
+  }
+}
+
 TEST(Share, WhatAnIdleClassLeavesGoesToTheOthersInProportionWithin200Milliseconds) {
   for (ClassIndex idle = 0; idle < 3; ++idle) {
     Sim sim({.policy = ten_twenty_thirty()});

@@ -4,9 +4,10 @@
 // Order: deficit round robin among hosts, and among the flows of a host, fresh flows first (RFC 8290), with one change.
 // There an emptied new flow moves to the old list, which makes a sparse flow wait a whole round when its gaps are
 // shorter than a round. Here rounds are counted: a flow gets one quantum in a round of its host, and it is fresh while
-// what is left of that covers its next packet. So a sparse flow never waits for bulk, and no flow gets more than its share. A round ends when whoever
-// stands at the head of the old list already had a quantum in it. Fresh flows run their host into debt, by one quantum
-// at most: then they too wait for the host's turn, so many flows do not make a host's share larger.
+// what is left of that covers its next packet. So a sparse flow never waits for bulk, and no flow gets more than its
+// share. A round ends when whoever stands at the head of the old list already had a quantum in it. Fresh flows run
+// their host into debt, by one quantum at most: then they too wait for the host's turn, so many flows do not make a
+// host's share larger.
 //
 // A flow whose bucket of a key (`each`, limits with `by`) lacks credit leaves the round robin and sleeps at that
 // bucket. An awake flow has what its head needs reserved in all such buckets, so it finds credit there when its turn

@@ -24,7 +24,7 @@ void Scheduler::arrive(ScheduledClass& cls, Flow& flow, const Packet& packet, co
   const bool open = !link.has_waiting() && (!link.meter || link.meter->covers(length)) &&
                     std::all_of(cls.limits.begin(), cls.limits.end(), is_open);
   if (open && cls.queue.is_open(flow, length)) {
-    if (cls.guarantee) cls.guarantee->bucket.accrue(cls.guarantee->spec, now);
+    if (cls.guarantee) cls.guarantee->rest(now);
     charge(cls, length, cls.guarantee && cls.guarantee->bucket.covers(length), now);
     return cls.queue.pass_through(flow, packet, size, now, out);
   }
@@ -106,7 +106,7 @@ std::optional<Instant> Scheduler::next_departure() const {
 
 /// Works out again where the class stands. What cannot depart in time is dropped as soon as that is known.
 void Scheduler::place(ScheduledClass& cls, Instant now, Verdicts& out) {
-  take_out(cls);
+  take_out(cls, now);
   std::optional<Meter>& ceil = cls.queue.ceil();
   if (ceil) {
     ceil->accrue(now);
@@ -130,7 +130,7 @@ void Scheduler::place(ScheduledClass& cls, Instant now, Verdicts& out) {
     if (enters_limits(cls, length, now)) return join_link(cls, length, now);
     const std::optional<Instant> ready = cls.waits_at->limit->meter->ready_at(length);
     if (std::max(now, ready.value_or(now)) <= deadline) return changed(*cls.waits_at->limit);
-    take_out(cls);
+    take_out(cls, now);
     cls.queue.drop_head(*flow, DropReason::max_delay, now, out);
   }
 }
@@ -141,9 +141,12 @@ bool Scheduler::lets_in(const Limit& limit, ByteCount length) {
 }
 
 /// Out of every order; what was reserved is free again.
-void Scheduler::take_out(ScheduledClass& cls) {
+void Scheduler::take_out(ScheduledClass& cls, Instant now) {
   schedule_.alarms.remove(cls);
-  if (ShareOrder::holds(cls.lent)) changed(cls.link);
+  if (ShareOrder::holds(cls.lent)) {
+    changed(cls.link);
+    if (cls.guarantee) cls.guarantee->wait(now);
+  }
   cls.link.lent.leave(cls.lent);
   cls.link.promised.leave(cls.promised);
   cls.link.due.remove(cls);
@@ -190,7 +193,7 @@ void Scheduler::join_link(ScheduledClass& cls, ByteCount length, Instant now) {
   changed(link);
   if (!cls.guarantee) return;
   Guarantee& guarantee = *cls.guarantee;
-  guarantee.bucket.accrue(guarantee.spec, now);
+  if (guarantee.waited != now) guarantee.rest(now);
   if (guarantee.bucket.covers(length)) {
     link.promised.join(cls.promised);
   } else {
@@ -224,7 +227,7 @@ ScheduledClass* Scheduler::first_of(Link& link, Instant now) {
   while (!link.due.empty() && link.due.top().due <= now) {
     ScheduledClass& cls = link.due.top();
     link.due.remove(cls);
-    cls.guarantee->bucket.accrue(cls.guarantee->spec, now);
+    cls.guarantee->wait(now);
     link.promised.join(cls.promised);
   }
   if (!link.promised.empty()) return link.promised.first().owner;
@@ -271,7 +274,7 @@ void Scheduler::depart(ScheduledClass& cls, Decision decision, Instant now, Verd
   const bool promised = ShareOrder::holds(cls.promised);
   Flow& flow = *cls.next;
   const ByteCount length = flow.head->wire_bytes;
-  take_out(cls);
+  take_out(cls, now);
   charge(cls, length, promised, now);
   cls.queue.send_head(flow, decision, now, out);
 }
@@ -281,7 +284,6 @@ void Scheduler::charge(ScheduledClass& cls, ByteCount length, bool promised, Ins
   Link& link = cls.link;
   if (link.meter) schedule_.charge(*link.meter, length, now);
   if (promised) {
-    cls.guarantee->bucket.accrue(cls.guarantee->spec, now);
     cls.guarantee->bucket.charge(length);
     link.promised.served(cls.promised, length);
   } else {

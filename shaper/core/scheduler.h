@@ -8,7 +8,10 @@
 // A link serves classes within their guarantee first: a guarantee is a bucket of its own, and the class is within it
 // while that covers its next packet. What the link has beyond that is lent: to the lowest priority number first, and
 // within a priority in proportion to the weights (rates; 1 % of the link for a class without one). Lent bytes are not
-// charged to the guarantee. So nobody's guarantee starves because a higher priority borrows.
+// charged to the guarantee. So nobody's guarantee starves because a higher priority borrows. Nor because one comes back
+// with all that it has saved: what a class earns while it waits at the link is owed to it. All credit together never
+// grows while classes within their guarantee wait, for the link is at least as fast as all of them; so in any time t in
+// which a class waits at its link, it gets its rate x t but for what all guarantees of the link may have saved.
 //
 // All buckets on the way cover a packet when it departs, and all are charged then, never before.
 #pragma once
@@ -29,6 +32,13 @@ struct Link;
 struct Guarantee {
   BucketSpec spec;  ///< scaled down where the link has less than was promised
   TokenBucket bucket;
+  ByteCount owed;  ///< the most that it saves beyond the depth while it waits for others on the link
+  Instant waited;  ///< until when it last did
+
+  /// Brings the credit of a class that waits at the link up to `now`.
+  void wait(Instant now);
+  /// The same for one that does not: what it was owed and has not used until it stopped waiting is gone.
+  void rest(Instant now);
 };
 
 /// A class's place in a limit that it shares.
@@ -117,7 +127,7 @@ class Scheduler {
 
  private:
   void place(ScheduledClass& cls, Instant now, Verdicts& out);
-  void take_out(ScheduledClass& cls);
+  void take_out(ScheduledClass& cls, Instant now);
   [[nodiscard]] bool enters_limits(ScheduledClass& cls, ByteCount length, Instant now);
   [[nodiscard]] static bool lets_in(const Limit& limit, ByteCount length);
   void join_link(ScheduledClass& cls, ByteCount length, Instant now);

@@ -25,6 +25,17 @@ Nanos guarantee_burst(const Link& link, std::uint64_t classes) {
 
 }  // namespace
 
+void Guarantee::wait(Instant now) {
+  BucketSpec waiting = spec;
+  waiting.burst += owed;
+  bucket.accrue(waiting, now);
+  waited = now;
+}
+
+void Guarantee::rest(Instant now) {
+  bucket.change(spec, spec, now);
+}
+
 ScheduledClass::ScheduledClass(const Policy& policy, ClassIndex index, Link& of_link, const Framing& framing,
                                std::span<Limit* const> of_limits, Schedule& schedule, HashKey key,
                                std::optional<Instant> empty_since, Instant now)
@@ -100,8 +111,11 @@ Scheduler::Scheduler(const Policy& policy, std::span<const std::uint32_t> mtus, 
     if (!cls.guarantee() || !link.spec) continue;
     const DataRate rate = guarantee_in_force(*cls.guarantee(), promised[cls.link], link.spec->rate);
     if (rate == DataRate{}) continue;
-    const BucketSpec spec{rate, link.framing.full_frame(), bytes_in(rate, guarantee_burst(link, promising[cls.link]))};
-    made.guarantee = Guarantee{spec, start(spec)};
+    const Nanos burst = guarantee_burst(link, promising[cls.link]);
+    const BucketSpec spec{rate, link.framing.full_frame(), bytes_in(rate, burst)};
+    // No more than all guarantees of the link save.
+    const ByteCount owed = bytes_in(link.spec->rate, burst) + ByteCount{promising[cls.link] * spec.frame.value};
+    made.guarantee = Guarantee{spec, start(spec), owed, now};
   }
 }
 
