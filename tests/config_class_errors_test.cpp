@@ -112,6 +112,9 @@ TEST(BadPolicies, AmongClasses) {
            "5:1: the name \"default\" is for what matches nothing: add default = true, or choose another name"},
           {"a class behind one that takes everything", kClass.substr(kLink.size()) + second + "name = \"late\"\n",
            "8:1: class \"late\" can never match: class \"web\" takes all of its packets first"},
+          {"the guard's name where there is a guard", second + "name = \"guard\"\nmatch = { protocol = \"tcp\" }\n",
+           "5:1: the name \"guard\" is for the share of the operator's SSH: choose another name, or switch it off by "
+           "guard = false in the link"},
           {"a default behind one that takes everything",
            second + "name = \"rest\"\ndefault = true\n" + kClass.substr(kLink.size()),
            "5:1: class \"rest\" can never match: class \"web\" takes all of its packets first"},

@@ -135,7 +135,7 @@ TEST(BadPolicies, InALink) {
            "5:1: \"ceil\" is a key of a class, not of a link"},
           {"a misspelt direction", kLink.substr(12) + "direction = \"outgoing\"\n",
            "5:13: unknown value of \"direction\": the nearest is \"egress\""},
-          {"a guard", kLink.substr(12) + "guard = true\n", "5:9: guard = true is not in this version"},
+          {"a guard that is no truth", kLink.substr(12) + "guard = \"ssh\"\n", "5:9: \"guard\" must be true or false"},
           {"a misspelt word of tc-cake", kLink.substr(12) + "overhead = \"pppoe-pmt\"\n",
            "5:12: unknown value of \"overhead\": the nearest is \"pppoe-ptm\""},
           {"two words of tc-cake", kLink.substr(12) + "overhead = [\"docsis\", \"ether-vlan\"]\n",

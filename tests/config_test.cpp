@@ -67,10 +67,10 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_EQ(policy.max_flows, 1000U);
   EXPECT_EQ(policy.mark_mask, 0x40U);
   EXPECT_TRUE(policy.realtime);
-  const LinkPolicy uplink{"uplink", "eth0", Direction::egress, DataRate{100'000'000},
-                          38,       84,     Cells::none,       WithoutDaemon::block};
-  const LinkPolicy downlink{"downlink", "eth0", Direction::ingress, DataRate{50'000'000},
-                            18,         64,     Cells::none,        WithoutDaemon::pass};
+  const LinkPolicy uplink{
+      "uplink", "eth0", Direction::egress, DataRate{100'000'000}, 38, 84, Cells::none, WithoutDaemon::block, false};
+  const LinkPolicy downlink{"downlink",          "eth0", Direction::ingress, DataRate{50'000'000}, 18, 64, Cells::none,
+                            WithoutDaemon::pass, true};
   EXPECT_THAT(policy.links, ElementsAre(uplink, downlink));
   const LimitPolicy tenant{
       .name = "tenant", .rate = {40'000'000}, .burst = ByteCount{32'000}, .by = KeyPolicy{EachBy::source, 24, 64}};
@@ -235,6 +235,15 @@ TEST(Config, ReadsTheWordsOfFairness) {
                                                         {"source", Fair::source}, {"destination", Fair::destination},
                                                         {"user", Fair::user},     {"off", Fair::off}};
   for (const auto& [word, fair] : words) EXPECT_EQ(class_with("fair = \"" + word + "\"\n").fair, fair) << word;
+}
+
+TEST(Config, GuardsALinkUnlessToldOtherwise) {
+  EXPECT_TRUE(accepted(kLink).policy.links[0].guard);
+  EXPECT_TRUE(accepted(kLink + "guard = true\n").policy.links[0].guard);
+  EXPECT_FALSE(accepted(kLink + "guard = false\n").policy.links[0].guard);
+  EXPECT_THAT(accepted(kLink).policy.guard_ports, IsEmpty()) << "they are a fact of the host";
+  EXPECT_EQ(accepted(kLink + "guard = false\n[[class]]\nname = \"guard\"\nlink = \"up\"\n").policy.classes[0].name,
+            "guard");
 }
 
 TEST(Config, KnowsHowLinksCarryFrames) {

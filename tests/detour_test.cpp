@@ -212,5 +212,18 @@ TEST(Detour, KeepsTheOrderOfFlowsThatMixAllSizes) {
   }
 }
 
+TEST(Detour, ASharedFlowThatAChangeOfPolicyMakesPartOfAnotherStaysOnIt) {
+  // The table has room for one flow: others share one by their host's bucket, or one by hash where there is none.
+  Policy policy = at(100_kbit);
+  policy.classes[0].each = each_of(EachBy::source, 50_kbit);
+  policy.max_flows = 1;
+  Hand hand(policy);
+  EXPECT_EQ(hand.send(tcp_packet_of(flow_of(1, 0))), Decision::accept);
+  EXPECT_EQ(hand.send(super_packet_of(flow_of(1, 1))), Decision::detour);
+  EXPECT_EQ(hand.send(packet_of(flow_of(2, 0))), std::nullopt) << "it waits, so what waits nowhere joins it";
+  hand.swap(policy);
+  EXPECT_EQ(hand.send(tcp_packet_of(flow_of(1, 1), 52)), Decision::detour);
+}
+
 }  // namespace
 }  // namespace shaper::sim

@@ -130,6 +130,22 @@ TEST(EventLog, AHeadSaysAllThatTheCoreIsMadeFrom) {
   EXPECT_EQ(std::get<event::Start>(events[5].body).key, (HashKey{1, ~std::uint64_t{0}}));
 }
 
+TEST(EventLog, GuardedPortsStandInFrontOfTheirPolicy) {
+  Policy policy = one_class();
+  policy.guard_ports = {22, 65'535};
+  std::string text;
+  EventLog log(text);
+  log.begin(kNow, {}, policy, "a", {}, {});
+  EXPECT_TRUE(text.starts_with("shaper events 1\nguard 22,65535\npolicy \"a\"\n")) << text;
+  text.clear();
+  policy.guard_ports = {22};
+  log.swap(kNow, policy, "b", {});
+  EXPECT_EQ(text, "guard 22\n123456789012 swap \"b\"\n");
+  const auto event = parse_event("guard 22,65535");
+  ASSERT_TRUE(event) << event.error();
+  EXPECT_EQ(std::get<event::GuardPorts>(event->body).ports, (std::vector<std::uint16_t>{22, 65'535}));
+}
+
 TEST(EventLog, TheOtherCallsComeBack) {
   std::string text;
   EventLog log(text);
@@ -259,13 +275,17 @@ TEST(EventLog, ALineThatIsNoneIsToldFromOne) {
     const char* error;
   };
   const Case cases[] = {
-      {"", "expected a time in nanoseconds, or policy, name, link, start, skipped"},
-      {"hello", "expected a time in nanoseconds, or policy, name, link, start, skipped"},
+      {"", "expected a time in nanoseconds, or policy, name, guard, link, start, skipped"},
+      {"hello", "expected a time in nanoseconds, or policy, name, guard, link, start, skipped"},
       {"12", "expected the name of an event behind the time"},
-      {"99999999999999999999 release", "expected a time in nanoseconds, or policy, name, link, start, skipped"},
+      {"99999999999999999999 release", "expected a time in nanoseconds, or policy, name, guard, link, start, skipped"},
       {"12 release now", "expected the end of the line"},
       {"12 mtu 0", "expected a number of bytes"},
       {"12 mtu 70000 1500", "expected the number of a link"},
+      {"guard", "expected ports, `22,2222`"},
+      {"guard 22,", "expected ports, `22,2222`"},
+      {"guard 65536", "expected ports, `22,2222`"},
+      {"guard 22 23", "expected the end of the line"},
       {"start 5 brimful", "expected `full` or `empty`"},
       {"start 5 full key=1", "expected two numbers in `key=`"},
       {"policy \"no end", "expected the policy in quotation marks"},

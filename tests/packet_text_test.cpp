@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "shaper/core/guard.h"
+
 namespace shaper {
 namespace {
 
@@ -157,6 +159,17 @@ ceil = "link"
             "limit nets for each source/24,64 5 Mbit/s, link 100 Mbit/s\n");
   EXPECT_EQ(answer("tcp 10.0.0.1:1 > 10.0.0.2:80"),
             "up: class rest (the class matches everything): guaranteed 1 Mbit/s, link 100 Mbit/s\n");
+}
+
+TEST_F(Explain, SaysWhereAPortIsGuarded) {
+  Policy& policy = parsed_->policy;
+  set_guard_ports(policy, {22});
+  shaper_ = Shaper(policy, StartCredit::full, HashKey{}, Instant{});
+  EXPECT_EQ(answer("tcp 10.0.0.1:22 > 10.0.0.2:5000"),
+            "up: class rest (the class matches everything): total 1 Mbit/s, dropped above it\n"
+            "  its local port is guarded: class guard instead (256 kbit/s total), while the flow is sparse (64 kbit/s, "
+            "8 kB at once)\n"
+            "spare: class default (no other class matches): counted only\n");
 }
 
 TEST_F(Explain, OfARunningShaperSaysWhatWaits) {

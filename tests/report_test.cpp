@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "shaper/core/guard.h"
 #include "shaper/model/tables.h"
 
 namespace shaper {
@@ -98,6 +99,20 @@ StatusReport full_status() {
   report.rules = RulesStatus::present;
   report.warnings = {"say \"hello\"\x07"};
   return report;
+}
+
+TEST(Report, TheGuardStandsBehindTheClassesOfThePolicyAndTheDefaultLast) {
+  Policy policy = two_classes();
+  set_guard_ports(policy, {22});
+  CoreSnapshot snapshot = snapshot_of_two();
+  snapshot.classes.emplace_back().index = 2;
+  const StatusReport report = status_report(policy, snapshot);
+  ASSERT_EQ(report.classes.size(), 3u);
+  EXPECT_EQ(report.classes[0].name, "backup");
+  EXPECT_EQ(report.classes[1].name, "guard");
+  EXPECT_EQ(report.classes[1].limit, kGuardRate);
+  EXPECT_EQ(report.classes[1].priority, 0u);
+  EXPECT_EQ(report.classes[2].name, "default");
 }
 
 TEST(Report, StatusIsTheJsonOfTheReference) {

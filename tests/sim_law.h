@@ -66,7 +66,7 @@ class RateLaw {
     keep_names(classes_, policy_.classes, before.classes_, before.policy_.classes);
     keep_names(limits_, policy_.limits, before.limits_, before.policy_.limits);
     for (std::size_t i = 0; i < limits_.size(); ++i) {
-      const auto same = position(before.policy_.limits, policy_.limits[i].name);
+      const auto same = position(before.policy_.limits, policy_.limits[i]);
       if (!same || before.policy_.limits[*same].by != policy_.limits[i].by) continue;
       limits_[i].wallets = before.limits_[*same].wallets;
       for (auto& [key, wallet] : limits_[i].wallets) wallet.forget_debt();
@@ -174,10 +174,13 @@ class RateLaw {
     std::map<BucketKey, Wallet> wallets;  // of a cluster limit
   };
 
-  template <typename Policies>
-  static std::optional<std::size_t> position(const Policies& policies, const std::string& name) {
+  static bool is_same(const ClassPolicy& a, const ClassPolicy& b) { return a.name == b.name && a.link == b.link; }
+  static bool is_same(const LimitPolicy& a, const LimitPolicy& b) { return a.name == b.name; }
+
+  template <typename Wanted>
+  static std::optional<std::size_t> position(const std::vector<Wanted>& policies, const Wanted& wanted) {
     for (std::size_t i = 0; i < policies.size(); ++i) {
-      if (policies[i].name == name) return i;
+      if (is_same(policies[i], wanted)) return i;
     }
     return std::nullopt;
   }
@@ -186,7 +189,7 @@ class RateLaw {
   static void keep_names(std::vector<Shared>& now, const Policies& names, const std::vector<Shared>& before,
                          const Policies& earlier) {
     for (std::size_t i = 0; i < now.size(); ++i) {
-      if (const auto same = position(earlier, names[i].name)) now[i].largest = before[*same].largest;
+      if (const auto same = position(earlier, names[i])) now[i].largest = before[*same].largest;
     }
   }
 

@@ -32,7 +32,12 @@ class Rules {
   }
 
   /// The packet was not sent on a detour.
-  void stays(const Held& held, ClassIndex index, Instant now) { law_.seen(index, held.size.bytes, now); }
+  void stays(const Held& held, ClassIndex index, Instant now) {
+    const std::optional<ClassIndex> guard = guard_of(held.packet);
+    if (!guard) return law_.seen(index, held.size.bytes, now);
+    law_.may_have_seen(index, held.size.bytes);
+    law_.may_have_seen(*guard, held.size.bytes);
+  }
   /// It was policed: nothing needs to become deep enough for it.
   void refused(const Held& held, ClassIndex index) { law_.may_have_seen(index, held.size.bytes); }
 
@@ -55,7 +60,8 @@ class Rules {
     if (verdict.decision == Decision::pass) return;
     // What shares a flow for want of room stays with it after a change of policy: its order goes first.
     const bool may_share = few_flows_ && swaps_ > 0;
-    if (!may_share && verdict.class_index != explained) broke("a packet of another class");
+    const bool guarded = guard_of(held.packet) == verdict.class_index;
+    if (!may_share && verdict.class_index != explained && !guarded) broke("a packet of another class");
     if (verdict.delay != decided - held.arrival) broke("the verdict tells a wrong delay");
     const std::string bucket = law_.charge(verdict.class_index, held.packet, now, verdict.wire_bytes);
     if (!bucket.empty()) broke("above the rate law: " + bucket);
@@ -71,6 +77,7 @@ class Rules {
     law_ = RateLaw(policy, law_, now);
     for (const auto& [id, held] : kernel_.held()) {
       law_.may_have_seen(core.explain(held.packet).class_index, held.size.bytes);
+      if (const auto guard = guard_of(held.packet)) law_.may_have_seen(*guard, held.size.bytes);
     }
     ++swaps_;
   }
@@ -121,13 +128,13 @@ class Rules {
     std::unordered_map<const Meter*, ByteCount> needed;
     for (const Head& head : heads) {
       const ByteCount bytes = head.held->size.bytes;
-      for (const RateLaw::Bucket& bucket : law_.path(head.index, head.held->packet, now)) {
+      for (const RateLaw::Bucket& bucket : possible_path(head, now)) {
         ByteCount& sum = needed[bucket.meter];
         sum = bucket.shared ? sum + bytes : std::max(sum, bytes);
       }
     }
     for (const Head& head : heads) {
-      const std::vector<RateLaw::Bucket> path = law_.path(head.index, head.held->packet, now);
+      const std::vector<RateLaw::Bucket> path = possible_path(head, now);
       const bool waits = std::any_of(path.begin(), path.end(), [&](const RateLaw::Bucket& bucket) {
         return !bucket.meter->covers(std::min(needed[bucket.meter], bucket.meter->depth()), now);
       });
@@ -158,6 +165,28 @@ class Rules {
     const Held* held;
     ClassIndex index;
   };
+
+  /// The guard of a packet that may be in it: whether its flow is sparse is not worked out here.
+  [[nodiscard]] std::optional<ClassIndex> guard_of(const Packet& packet) const {
+    const Headers& headers = packet.headers;
+    const bool egress = policy_.links[packet.link].direction == Direction::egress;
+    const std::uint16_t local_port = egress ? headers.source_port : headers.destination_port;
+    if (headers.protocol != kTcp || std::count(policy_.guard_ports.begin(), policy_.guard_ports.end(), local_port) == 0)
+      return std::nullopt;
+    for (ClassIndex index = 0; index < policy_.classes.size(); ++index) {
+      if (policy_.classes[index].is_guard && policy_.classes[index].link == packet.link) return index;
+    }
+    return std::nullopt;
+  }
+
+  /// All buckets at which it may wait.
+  [[nodiscard]] std::vector<RateLaw::Bucket> possible_path(const Head& head, Instant now) {
+    std::vector<RateLaw::Bucket> path = law_.path(head.index, head.held->packet, now);
+    if (const auto guard = guard_of(head.held->packet)) {
+      for (const RateLaw::Bucket& bucket : law_.path(*guard, head.held->packet, now)) path.push_back(bucket);
+    }
+    return path;
+  }
 
   [[nodiscard]] std::vector<Head> heads_of_flows(const Shaper& core) const {
     std::unordered_map<std::uint64_t, const Held*> first;
@@ -232,7 +261,8 @@ class Rules {
     if (decided - held.arrival > most) broke("later than max_delay");
     // Nothing of its own makes these wait; the link or a limit that others use may.
     const bool alone = !policy_.links[policy.link].rate && policy.limits.empty();
-    if (policy.over != Over::delay && alone && decided != held.arrival)
+    // What comes from the guard has waited there.
+    if (policy.over != Over::delay && alone && decided != held.arrival && !guard_of(held.packet))
       broke("a class that does not delay has delayed");
   }
 

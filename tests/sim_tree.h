@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "shaper/core/guard.h"
 #include "tests/sim_traffic.h"
 
 namespace shaper::sim {
@@ -65,6 +66,13 @@ inline LimitPolicy random_limit(Random& random, std::size_t number) {
   return limit;
 }
 
+/// Guards the port at which packet_of() sends to this host, and half of those from which it sends.
+inline void random_guard(Policy& policy, Random& random) {
+  std::vector<std::uint16_t> ports{443};
+  for (std::uint16_t port = 1000; port < 1000 + kFlowsPerHost; port += 2) ports.push_back(port);
+  set_guard_ports(policy, random.chance(40) ? ports : std::vector<std::uint16_t>{});
+}
+
 /// One to three links, each with one to three classes for the marks 1, 2, 3 and a default class, and limits for all.
 inline Policy random_policy(Random& random) {
   constexpr Cells kCells[] = {Cells::atm, Cells::ptm};
@@ -80,6 +88,7 @@ inline Policy random_policy(Random& random) {
     made.overhead = static_cast<std::uint32_t>(random.below(40));
     if (random.chance(20)) made.smallest_frame = static_cast<std::uint32_t>(random.below(200));
     if (random.chance(15)) made.cells = kCells[random.below(2)];
+    made.guard = random.chance(80);
     const std::uint64_t marks = random.between(1, 3);
     for (std::uint32_t mark = 0; mark <= marks; ++mark) {
       policy.classes.push_back(random_class(random, mark, policy.limits.size()));
@@ -91,6 +100,7 @@ inline Policy random_policy(Random& random) {
   }
   policy.max_flows = 4'096;  // its table is made at once: a small one makes a quick test
   if (random.chance(10)) policy.max_flows = static_cast<std::uint32_t>(random.between(1, 32));
+  random_guard(policy, random);
   return policy;
 }
 
@@ -102,7 +112,9 @@ inline Policy random_successor(const Policy& before, Random& random) {
     const std::optional<DataRate> rate = random.chance(50) ? next.links[link].rate : before.links[link].rate;
     next.links[link] = before.links[link];
     next.links[link].rate = rate;
+    next.links[link].guard = random.chance(80);
   }
+  random_guard(next, random);
   return next;
 }
 
@@ -110,11 +122,13 @@ inline Policy random_successor(const Policy& before, Random& random) {
 inline void add_random_traffic(std::vector<Source>& traffic, const Policy& policy, const ClassPolicy& cls,
                                Random& random) {
   const DataRate rate = policy.smallest_rate(cls).value_or(DataRate{10'000'000});
-  const std::uint32_t mark = cls.is_default ? 0 : cls.match[0].mark[0].value;
+  const std::uint32_t mark = cls.match.empty() ? 0 : cls.match[0].mark[0].value;
   for (std::uint64_t flows = random.between(1, 4); flows > 0; --flows) {
     const auto bytes = static_cast<std::uint32_t>(random.log_between(40, random.chance(20) ? 60'000 : 1'500));
     const auto flow = static_cast<std::uint32_t>(random.below(8'192)) | (random.chance(30) ? kIpv6Flow : 0);
-    Packet packet = random.chance(20) ? super_packet_of(flow, 100 + bytes, mark) : packet_of(flow, bytes, mark);
+    Packet packet = packet_of(flow, bytes, mark);
+    if (random.chance(30)) packet = tcp_packet_of(flow, bytes, mark);
+    if (random.chance(20)) packet = super_packet_of(flow, 100 + bytes, mark);
     packet.link = cls.link;
     packet.headers.ecn = random.chance(40) ? 2 : 0;
     if (random.chance(30)) packet.user = static_cast<std::uint32_t>(random.below(3));

@@ -293,5 +293,21 @@ TEST(PassAll, GivesNoCreditForTimeThatWasCountedBefore) {
   EXPECT_EQ(sim.broken(), "");
 }
 
+TEST(Swap, WhatWaitsInASharedFlowIsNotOvertakenByWayOfItsAddress) {
+  // The table has room for one flow. After the swap others of its host share the bucket of their address.
+  Policy policy = policy_of(default_class(100_kbit));
+  policy.max_flows = 1;
+  Policy next = policy;
+  next.classes[0].each = each_of(EachBy::source, 1_mbit);
+  Sim sim({.policy = policy});
+  for (int n = 0; n < 5; ++n) sim.send(packet_of(flow_of(1, 0)));
+  for (int n = 0; n < 20; ++n) sim.send(packet_of(flow_of(1, 1)));
+  sim.swap(next);
+  for (std::uint32_t port = 2; port < 6; ++port) sim.send(packet_of(flow_of(1, port)));
+  for (int n = 0; n < 5; ++n) sim.send(packet_of(flow_of(1, 1)));
+  sim.drain();
+  EXPECT_EQ(sim.broken(), "");
+}
+
 }  // namespace
 }  // namespace shaper::sim

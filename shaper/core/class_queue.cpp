@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "shaper/core/guard.h"
+
 namespace shaper {
 namespace {
 
@@ -162,6 +164,7 @@ void ClassQueue::detach(Flow& flow) {
 }
 
 bool ClassQueue::may_forget(const Flow& flow, Instant now) const {
+  if (flow.guard_credit && !flow.guard_credit->full_at(kGuardedFlow, now)) return false;
   return std::all_of(flow.buckets.begin(), flow.buckets.end(),
                      [&](const KeyedBucket* bucket) { return bucket->flows > 1 || bucket->meter.may_forget(now); });
 }

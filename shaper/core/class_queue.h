@@ -44,14 +44,15 @@ class ClassQueue {
   void change_host(Flow& flow);
 
   // Packets come.
-  /// Counts a packet of an attached flow in. False: it is policed, and `out` has its verdict.
-  [[nodiscard]] bool admit(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out);
+  /// Counts a packet of an attached flow in. False: it is policed, or comes too late from another class, and `out` has
+  /// its verdict.
+  [[nodiscard]] bool admit(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out);
   /// Whether nothing in the class stands in the way of an admitted packet.
   [[nodiscard]] bool is_open(const Flow& flow, ByteCount length) const;
   /// The packet departs at once: charges the class's part of the way.
-  void pass_through(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out);
+  void pass_through(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out);
   /// The packet waits; others of its class may lose with it.
-  void hold(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out);
+  void hold(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out);
 
   // Packets leave.
   /// The flow that sends next, if any is awake. What has waited too long is dropped on the way.
@@ -81,6 +82,8 @@ class ClassQueue {
   void take_over(const Flow& flow) { in_packets_ += flow.backlog_packets; }
   void forget_unused_buckets();
 
+  /// The flow goes to another class: appends what it holds to `packets`, as if that had never been here.
+  void give_up(Flow& flow, std::vector<HeldPacket>& packets);
   /// Drops up to `packets`, one after the other from whichever flow holds most then: too many are held altogether.
   void make_room(std::size_t packets, Instant now, Verdicts& out);
   /// Lets all held packets of a flow go unmetered.
@@ -114,7 +117,6 @@ class ClassQueue {
   void join_host(Flow& flow);
   void leave_host(Flow& flow);
   [[nodiscard]] bool conforms(const Flow& flow, ByteCount length) const;
-  [[nodiscard]] HeldPacket held(const Packet& packet, const WireSize& size, Instant now) const;
 
   // Round robin (class_queue_order.cpp).
   [[nodiscard]] bool nothing_in_turn() const;

@@ -1,6 +1,7 @@
 // The packets of a class: which are policed, which wait, and the counters of those that left: departed, dropped, let go
 // or lost.
 #include <algorithm>
+#include <cassert>
 #include <memory>
 
 #include "shaper/core/class_queue.h"
@@ -9,24 +10,28 @@ namespace shaper {
 
 // --- Packets come ----------------------------------------------------------------------------------------------------
 
-bool ClassQueue::admit(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out) {
-  in_packets_ += size.frames;
+bool ClassQueue::admit(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out) {
+  in_packets_ += packet.frames;
   if (!may_wait()) return true;
+  if (now > packet.arrival + max_delay_) {
+    drop(flow, packet, DropReason::max_delay, out);
+    return false;
+  }
   if (ceil_) {
-    ceil_spec_->admit(size.bytes);
+    ceil_spec_->admit(packet.wire_bytes);
     ceil_->accrue(now);
   }
-  for (KeyedBuckets* keyed : keyed_) keyed->admit(size.bytes);
+  for (KeyedBuckets* keyed : keyed_) keyed->admit(packet.wire_bytes);
   for (KeyedBucket* bucket : flow.buckets) {
-    bucket->meter.arrived(size.bytes);
+    bucket->meter.arrived(packet.wire_bytes);
     bucket->meter.accrue(now);
   }
   for (Meter* limit : limits_) {
-    limit->arrived(size.bytes);
+    limit->arrived(packet.wire_bytes);
     limit->accrue(now);
   }
-  if (policy_.over != Over::drop || conforms(flow, size.bytes)) return true;
-  drop(flow, held(packet, size, now), DropReason::policed, out);
+  if (policy_.over != Over::drop || conforms(flow, packet.wire_bytes)) return true;
+  drop(flow, packet, DropReason::policed, out);
   return false;
 }
 
@@ -49,25 +54,19 @@ bool ClassQueue::is_open(const Flow& flow, ByteCount length) const {
   });
 }
 
-HeldPacket ClassQueue::held(const Packet& packet, const WireSize& size, Instant now) const {
-  // ECT(0), ECT(1), or CE already: dropping what another hop has marked would signal the same congestion twice.
-  const bool can_be_marked = packet.headers.ecn != 0;
-  return {packet.id, size.frames, packet.ip_bytes, size.bytes, now, nullptr, packet.mark, can_be_marked};
-}
-
-void ClassQueue::pass_through(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out) {
-  if (ceil_) schedule_.charge(*ceil_, size.bytes, now);
+void ClassQueue::pass_through(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out) {
+  if (ceil_) schedule_.charge(*ceil_, packet.wire_bytes, now);
   for (std::size_t i = 0; i < flow.buckets.size(); ++i) {
-    schedule_.charge(flow.buckets[i]->meter, size.bytes, now);
-    keyed_[i]->rate.add(size.bytes, now);
+    schedule_.charge(flow.buckets[i]->meter, packet.wire_bytes, now);
+    keyed_[i]->rate.add(packet.wire_bytes, now);
   }
-  leave(flow, held(packet, size, now), Decision::accept, now, out);
+  leave(flow, packet, Decision::accept, now, out);
 }
 
-void ClassQueue::hold(Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out) {
+void ClassQueue::hold(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out) {
   // What is overdue makes room for what is not, even while the class has no turn.
   while (!flow.idle() && now > deadline(flow)) drop_head(flow, DropReason::max_delay, now, out);
-  append(flow, held(packet, size, now));
+  append(flow, packet);
   if (flow.state == FlowState::idle) activate(flow, now, out);
   keep_bounds(flow, now, out);
 }
@@ -85,6 +84,7 @@ Decision ClassQueue::judge(Flow& flow, Instant now) {
 void ClassQueue::append(Flow& flow, const HeldPacket& packet) {
   HeldPacket& place = schedule_.held.take();
   place = packet;
+  place.behind = nullptr;
   (flow.head == nullptr ? flow.head : flow.tail->behind) = &place;
   flow.tail = &place;
   flow.backlog_packets += packet.frames;
@@ -141,6 +141,16 @@ void ClassQueue::keep_bounds(Flow& flow, Instant now, Verdicts& out) {
   if (!most_backlog_) return;
   while (!fattest_.empty() && above(backlog_, most_backlog_, fattest_.top().fattest.top())) {
     drop_head(fattest_.top().fattest.top(), DropReason::backlog, now, out);
+  }
+}
+
+void ClassQueue::give_up(Flow& flow, std::vector<HeldPacket>& packets) {
+  assert(flow.buckets.empty());  // nobody waits for what it had reserved
+  delist(flow);
+  relist(*flow.host);
+  while (!flow.idle()) {
+    packets.push_back(take_head(flow));
+    in_packets_ -= packets.back().frames;
   }
 }
 

@@ -58,12 +58,14 @@ bool holds(const Match& match, const Packet& packet, Direction direction) {
 
 }  // namespace
 
-Classifier::Classifier(const Policy& policy) {
-  for (const LinkPolicy& link : policy.links) links_.push_back({link.direction, {}, 0});
+Classifier::Classifier(const Policy& policy) : guard_ports_(policy.guard_ports) {
+  for (const LinkPolicy& link : policy.links) links_.push_back({link.direction, {}, 0, std::nullopt});
   for (ClassIndex index = 0; index < policy.classes.size(); ++index) {
     const ClassPolicy& cls = policy.classes[index];
     LinkClasses& link = links_[cls.link];
-    if (cls.is_default) {
+    if (cls.is_guard) {
+      link.guard = index;
+    } else if (cls.is_default) {
       link.default_class = index;
     } else {
       link.candidates.push_back({index, cls.match});
@@ -88,6 +90,14 @@ Classifier::Result Classifier::classify(const Packet& packet) const {
     }
   }
   return {link.default_class, std::nullopt};
+}
+
+std::optional<ClassIndex> Classifier::guard_of(const FlowKey& flow) const {
+  const LinkClasses& link = links_[flow.link];
+  if (!link.guard || flow.protocol != kTcp) return std::nullopt;
+  const std::uint16_t local_port = link.direction == Direction::egress ? flow.source_port : flow.destination_port;
+  if (!std::binary_search(guard_ports_.begin(), guard_ports_.end(), local_port)) return std::nullopt;
+  return link.guard;
 }
 
 }  // namespace shaper

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "shaper/core/flow_key.h"
 #include "shaper/core/policy.h"
 
 namespace shaper {
@@ -18,6 +19,9 @@ class Classifier {
     std::optional<std::size_t> match;  ///< which of the class's tables held; absent: the class takes everything
   };
   [[nodiscard]] Result classify(const Packet& packet) const;
+
+  /// The guard of the flow's link, if its local port is guarded there.
+  [[nodiscard]] std::optional<ClassIndex> guard_of(const FlowKey& flow) const;
 
   // Whether any class asks for it: only then it tells flows apart.
   [[nodiscard]] bool asks_dscp() const { return asks_dscp_; }
@@ -33,11 +37,13 @@ class Classifier {
     Direction direction = Direction::egress;
     std::vector<Candidate> candidates;
     ClassIndex default_class = 0;
+    std::optional<ClassIndex> guard;
   };
 
   void note_keys(const Match& match);
 
   std::vector<LinkClasses> links_;
+  std::vector<std::uint16_t> guard_ports_;  // sorted
   bool asks_dscp_ = false;
   bool asks_mark_ = false;
   bool asks_owner_ = false;

@@ -65,6 +65,8 @@ struct Flow {
   std::uint32_t segment = 0;       ///< IP length of its full segments, learnt from those that came back; 0: not known
   std::uint32_t supers = 0;        ///< super-packets since that was learnt
 
+  std::optional<TokenBucket> guard_credit;  ///< of a guarded port: what it may send and still be sparse
+
   // Age: the flow table forgets the oldest first.
   Flow* older = nullptr;
   Flow* younger = nullptr;

@@ -30,7 +30,7 @@ std::optional<DataRate> Policy::smallest_rate(const ClassPolicy& cls) const {
 DataRate sum_of_guarantees(std::span<const ClassPolicy> classes, LinkIndex link) {
   DataRate sum;
   for (const ClassPolicy& cls : classes) {
-    if (cls.link == link) sum.bits_per_second += cls.guarantee().value_or(DataRate{}).bits_per_second;
+    if (cls.link == link && !cls.is_guard) sum.bits_per_second += cls.guarantee().value_or(DataRate{}).bits_per_second;
   }
   return sum;
 }

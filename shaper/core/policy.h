@@ -118,6 +118,7 @@ struct LinkPolicy {
   std::uint32_t smallest_frame = 0;  ///< `mpu`
   Cells cells = Cells::none;
   WithoutDaemon without_daemon = WithoutDaemon::pass;
+  bool guard = true;  ///< the ports of Policy::guard_ports keep a share here
 
   friend bool operator==(const LinkPolicy&, const LinkPolicy&) = default;
 };
@@ -145,6 +146,7 @@ struct ClassPolicy {
   LinkIndex link = 0;
   std::vector<Match> match;  ///< one must hold; empty: all packets
   bool is_default = false;
+  bool is_guard = false;  ///< made by set_guard_ports()
   std::optional<DataRate> rate;
   std::optional<DataRate> ceil;
   bool ceil_is_link = false;  ///< `ceil = "link"`: all that is free
@@ -172,7 +174,7 @@ struct ClassPolicy {
   friend bool operator==(const ClassPolicy&, const ClassPolicy&) = default;
 };
 
-/// The guarantees of all `classes` on `link` together.
+/// The guarantees of all `classes` on `link` together, without the guard: its share goes first, and is not scaled down.
 [[nodiscard]] DataRate sum_of_guarantees(std::span<const ClassPolicy> classes, LinkIndex link);
 
 /// What is left of a guarantee of `asked`, rounded down, where all of them come to `sum` on a link of `rate`.
@@ -183,11 +185,15 @@ inline constexpr std::uint32_t kDefaultMarkMask = 0x0800'0000;
 
 struct Policy {
   std::vector<LinkPolicy> links;
-  std::vector<ClassPolicy> classes;  ///< in file order; a link's default class stands anywhere
+  std::vector<ClassPolicy> classes;  ///< in file order; a link's default class stands anywhere, guards come last
   std::vector<LimitPolicy> limits;
   std::uint32_t max_flows = kDefaultMaxFlows;
   std::uint32_t mark_mask = kDefaultMarkMask;  ///< the one bit of the fwmark that is ours
   bool realtime = false;                       ///< the daemon runs under SCHED_FIFO
+
+  /// Local TCP ports of the operator, sorted; empty: no guard is at work. A fact of the host, not of the policy's text:
+  /// who has parsed that fills it by set_guard_ports() (guard.h), which adds the classes to it.
+  std::vector<std::uint16_t> guard_ports;
 
   /// The smallest configured rate that one packet of the class must obey: its own, its link's or a limit's.
   [[nodiscard]] std::optional<DataRate> smallest_rate(const ClassPolicy& cls) const;

@@ -13,9 +13,8 @@ void Scheduler::admit(ScheduledClass& cls, ByteCount length) {
   for (const LimitSeat& seat : cls.limits) seat.limit->spec.admit(length);
 }
 
-void Scheduler::arrive(ScheduledClass& cls, Flow& flow, const Packet& packet, const WireSize& size, Instant now,
-                       Verdicts& out) {
-  const ByteCount length = size.bytes;
+void Scheduler::arrive(ScheduledClass& cls, Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out) {
+  const ByteCount length = packet.wire_bytes;
   Link& link = cls.link;
   if (link.meter) link.meter->accrue(now);
   const auto is_open = [&](const LimitSeat& seat) {
@@ -26,9 +25,9 @@ void Scheduler::arrive(ScheduledClass& cls, Flow& flow, const Packet& packet, co
   if (open && cls.queue.is_open(flow, length)) {
     if (cls.guarantee) cls.guarantee->rest(now);
     charge(cls, length, cls.guarantee && cls.guarantee->bucket.covers(length), now);
-    return cls.queue.pass_through(flow, packet, size, now, out);
+    return cls.queue.pass_through(flow, packet, now, out);
   }
-  cls.queue.hold(flow, packet, size, now, out);
+  cls.queue.hold(flow, packet, now, out);
   run(now, out);
 }
 

@@ -102,7 +102,7 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   /// An admitted packet departs at once or waits; others depart or lose with it.
-  void arrive(ScheduledClass& cls, Flow& flow, const Packet& packet, const WireSize& size, Instant now, Verdicts& out);
+  void arrive(ScheduledClass& cls, Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out);
   /// Makes the buckets that the class shares deep enough for packets of `length`.
   static void admit(ScheduledClass& cls, ByteCount length);
   /// Everything that may depart by `now` does.

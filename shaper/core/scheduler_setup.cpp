@@ -94,7 +94,7 @@ Scheduler::Scheduler(const Policy& policy, std::span<const std::uint32_t> mtus, 
   std::vector<DataRate> promised(policy.links.size());
   std::vector<std::uint64_t> promising(policy.links.size());
   for (const ClassPolicy& cls : policy.classes) {
-    if (!cls.guarantee()) continue;
+    if (!cls.guarantee() || cls.is_guard) continue;
     promised[cls.link].bits_per_second += cls.guarantee()->bits_per_second;
     ++promising[cls.link];
   }
@@ -109,7 +109,8 @@ Scheduler::Scheduler(const Policy& policy, std::span<const std::uint32_t> mtus, 
     ScheduledClass& made = *classes_.emplace_back(
         std::make_unique<ScheduledClass>(policy, index, link, link.framing, limits, schedule_, key, empty_since, now));
     if (!cls.guarantee() || !link.spec) continue;
-    const DataRate rate = guarantee_in_force(*cls.guarantee(), promised[cls.link], link.spec->rate);
+    const DataRate rate = cls.is_guard ? std::min(*cls.rate, link.spec->rate)
+                                       : guarantee_in_force(*cls.guarantee(), promised[cls.link], link.spec->rate);
     if (rate == DataRate{}) continue;
     const Nanos burst = guarantee_burst(link, promising[cls.link]);
     const BucketSpec spec{rate, link.framing.full_frame(), bytes_in(rate, burst)};

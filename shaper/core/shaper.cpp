@@ -51,6 +51,7 @@ void Shaper::State::on_packet(const Packet& packet, Instant now, Verdicts& out) 
   begin(now);
   Flow& flow = flow_of(packet, now);
   follow_owner(flow, packet, now);
+  if (flow.guard_credit) enter_guard(flow, now);
   flows_.touch(flow, now);
   flow.last_mark = packet.mark;
   flow.last_dscp = packet.headers.dscp;
@@ -63,11 +64,19 @@ void Shaper::State::on_packet(const Packet& packet, Instant now, Verdicts& out) 
   }
   learn_segment(flow, packet);
   const WireSize size = wire_size(packet, link.framing, flow.segment);
-  ScheduledClass& cls = class_of(flow);
-  Scheduler::admit(cls, size.bytes);
-  if (!flow.owner->admit(flow, packet, size, now, out)) return;
-  scheduler_->arrive(cls, flow, packet, size, now, out);
+  // ECT(0), ECT(1), or CE already: dropping what another hop has marked would signal the same congestion twice.
+  const bool can_be_marked = packet.headers.ecn != 0;
+  if (flow.guard_credit) charge_guarded(flow, size.bytes, now, out);
+  offer(flow, {packet.id, size.frames, packet.ip_bytes, size.bytes, now, nullptr, packet.mark, can_be_marked}, now,
+        out);
   if (scheduler_->held().count() > kMostHeld) drop_from_fattest_class(now, out);
+}
+
+/// A packet comes to its flow's class.
+void Shaper::State::offer(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out) {
+  ScheduledClass& cls = class_of(flow);
+  Scheduler::admit(cls, packet.wire_bytes);
+  if (flow.owner->admit(flow, packet, now, out)) scheduler_->arrive(cls, flow, packet, now, out);
 }
 
 void Shaper::State::drop_from_fattest_class(Instant now, Verdicts& out) {
@@ -110,12 +119,9 @@ Flow& Shaper::State::flow_of(const Packet& packet, Instant now) {
   const ClassIndex index = classifier_.classify(packet).class_index;
   const bool room = flows_.make_room(now, epoch_);
   if (!room || shared_flows_ > 0) {
-    // The order inside a flow goes first: while its packets may be in a shared flow, that is where it stays.
+    // The order inside a flow goes first: while its packets may be in a shared flow, that is where it stays. One that a
+    // change of policy found busy was there before those of the new policy.
     const std::array<FlowKey, 2> shared = shared_keys(key, index);
-    for (const FlowKey& candidate : shared) {
-      Flow* flow = flows_.find(candidate);
-      if (flow != nullptr && busy(*flow)) return *flow;
-    }
     std::erase_if(lingering_, [&](const FlowKey& other) {
       const Flow* flow = flows_.find(other);
       return flow == nullptr || !busy(*flow);
@@ -124,6 +130,10 @@ Flow& Shaper::State::flow_of(const Packet& packet, Instant now) {
       // Whose packets wait at an address of the old policy is not known any more: it may be anybody's.
       const bool may_be_there = other.family != Family::other || other.source_port == shared.back().source_port;
       if (other.link == key.link && may_be_there) return *flows_.find(other);
+    }
+    for (const FlowKey& candidate : shared) {
+      Flow* flow = flows_.find(candidate);
+      if (flow != nullptr && busy(*flow)) return *flow;
     }
     if (!room) {
       key = shared.front();
@@ -134,7 +144,8 @@ Flow& Shaper::State::flow_of(const Packet& packet, Instant now) {
   Flow& flow = flows_.insert(key, now);
   flow.user = packet.user;
   flow.group = packet.group;
-  scheduler_->classes()[index]->queue.attach(flow, now);
+  follow_guard_ports(flow, now);
+  scheduler_->classes()[class_while_sparse(flow, index)]->queue.attach(flow, now);
   return flow;
 }
 
@@ -164,11 +175,12 @@ void Shaper::State::follow_owner(Flow& flow, const Packet& packet, Instant now) 
   if (!packet.user || (flow.user == packet.user && flow.group == packet.group)) return;
   if (flow.key.protocol == kSharedFlow) return;
   const bool by_user = flow.owner->policy().fair == Fair::user;
+  const bool by_owner = classifier_.asks_owner() && !flow.owner->policy().is_guard;
   // Its held packets go first; then it moves.
-  if ((classifier_.asks_owner() || by_user) && !flow.idle()) return;
+  if ((by_owner || by_user) && !flow.idle()) return;
   flow.user = packet.user;
   flow.group = packet.group;
-  const ClassIndex index = classifier_.asks_owner() ? classifier_.classify(packet).class_index : flow.owner->index();
+  const ClassIndex index = by_owner ? classifier_.classify(packet).class_index : flow.owner->index();
   if (index != flow.owner->index()) {
     flow.owner->detach(flow);
     scheduler_->classes()[index]->queue.attach(flow, now);
@@ -219,6 +231,11 @@ void Shaper::State::pass_all(Instant now, Verdicts& out) {
   // Longest held first; a stable sort keeps the order inside a flow.
   std::stable_sort(out.begin() + before, out.end(),
                    [](const Verdict& a, const Verdict& b) { return a.delay > b.delay; });
+}
+
+Shaper::Explanation Shaper::State::explain(const Packet& packet) const {
+  const Classifier::Result result = classifier_.classify(packet);
+  return {result.class_index, result.match, classifier_.guard_of(key_of(packet))};
 }
 
 // --- Readers ---------------------------------------------------------------------------------------------------------
@@ -330,8 +347,7 @@ void Shaper::snapshot(ClassCursor& cursor, std::size_t budget, Instant now, Core
 }
 
 Shaper::Explanation Shaper::explain(const Packet& packet) const {
-  const Classifier::Result result = state_->classifier().classify(packet);
-  return {result.class_index, result.match};
+  return state_->explain(packet);
 }
 
 void Shaper::flows(FlowCursor& cursor, std::size_t budget, Instant now, std::vector<FlowSnapshot>& flows) const {

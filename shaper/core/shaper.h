@@ -104,10 +104,12 @@ class Shaper {
   /// Lets everything go unmetered, in order of arrival inside each flow.
   void pass_all(Instant now, Verdicts& out);
 
-  /// Which class a packet gets, and which of its `match` tables held (absent: the class matches all, or by default).
+  /// Which class a packet gets by the policy, and which of its `match` tables held (absent: the class matches all, or
+  /// by default); and the guard that it gets instead while its flow is sparse.
   struct Explanation {
     ClassIndex class_index = 0;
     std::optional<std::size_t> match;
+    std::optional<ClassIndex> guard;
   };
   [[nodiscard]] Explanation explain(const Packet& packet) const;
 

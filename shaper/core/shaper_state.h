@@ -36,7 +36,7 @@ class Shaper::State {
   [[nodiscard]] ByteCount take_back(const LimitKey& from, ByteCount bytes, Instant now);
   void demand(Instant now, std::vector<Demand>& demands) const;
   void pass_all(Instant now, Verdicts& out);
-  [[nodiscard]] const Classifier& classifier() const { return classifier_; }
+  [[nodiscard]] Explanation explain(const Packet& packet) const;
   void snapshot(ClassCursor& cursor, std::size_t budget, Instant now, CoreSnapshot& snapshot) const;
   void flows(FlowCursor& cursor, std::size_t budget, Instant now, std::vector<FlowSnapshot>& flows) const;
 
@@ -47,12 +47,20 @@ class Shaper::State {
   [[nodiscard]] static Headers headers_of(const Flow& flow);
   Flow& flow_of(const Packet& packet, Instant now);
   void follow_owner(Flow& flow, const Packet& packet, Instant now);
+  void offer(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out);
   [[nodiscard]] bool takes_detour(Flow& flow, const Packet& packet) const;
   static void learn_segment(Flow& flow, const Packet& packet);
 
   [[nodiscard]] bool busy(const Flow& flow) const { return !flow.idle() || flow.on_detour(epoch_); }
   void drop_from_fattest_class(Instant now, Verdicts& out);
   [[nodiscard]] std::array<FlowKey, 2> shared_keys(const FlowKey& key, ClassIndex index) const;
+
+  // The guard (shaper_guard.cpp).
+  void follow_guard_ports(Flow& flow, Instant now) const;
+  [[nodiscard]] ClassIndex class_while_sparse(const Flow& flow, ClassIndex by_policy) const;
+  void enter_guard(Flow& flow, Instant now);
+  void charge_guarded(Flow& flow, ByteCount length, Instant now, Verdicts& out);
+  void leave_guard(Flow& flow, Instant now, Verdicts& out);
 
   // Change of policy (shaper_swap.cpp).
   struct Move;
@@ -73,6 +81,7 @@ class Shaper::State {
   std::uint32_t epoch_ = 1;         // counts the times at which no detour was on its way
   std::size_t shared_flows_ = 0;    // made so far: while there are none, nobody looks for them
   std::vector<FlowKey> lingering_;  // shared flows that the latest change of policy found busy, in whatever class
+  std::vector<HeldPacket> moving_;  // from the guard to the class of the policy
   Instant latest_;
 };
 

@@ -21,6 +21,7 @@ struct Shaper::State::Move {
   Flow* flow = nullptr;            // nothing: it was merged into another one
   std::optional<LinkIndex> link;   // in the new policy
   std::optional<ClassIndex> heir;  // the class that follows its old one
+  bool in_guard = false;           // so far
   bool merges_all = false;         // all busy shared flows of its link become one
 };
 
@@ -50,7 +51,7 @@ void Shaper::State::swap(PreparedPolicy prepared, Instant now, Verdicts& out) {
     const ClassPolicy& cls = old_policy.classes[old];
     if (!link_after[cls.link]) continue;
     const auto heir = by_name.find({*link_after[cls.link], cls.name});
-    if (heir == by_name.end()) continue;
+    if (heir == by_name.end() || policy_.classes[heir->second].is_guard != cls.is_guard) continue;
     heirs[old] = heir->second;
     scheduler_->classes()[heir->second]->inherit(*before->classes()[old], now);
   }
@@ -91,7 +92,9 @@ void Shaper::State::swap(PreparedPolicy prepared, Instant now, Verdicts& out) {
 std::vector<Shaper::State::Move> Shaper::State::unlink_flows() {
   std::vector<Move> moves;
   moves.reserve(flows_.size());
-  for (Flow* flow : flows_.all()) moves.push_back({flow, std::nullopt, flow->owner->index()});
+  for (Flow* flow : flows_.all()) {
+    moves.push_back({flow, std::nullopt, flow->owner->index(), flow->owner->policy().is_guard});
+  }
   const auto idle =
       std::stable_partition(moves.begin(), moves.end(), [](const Move& move) { return !move.flow->idle(); });
   std::sort(moves.begin(), idle, [](const Move& a, const Move& b) {
@@ -184,13 +187,22 @@ void Shaper::State::merge(Move& move, Move& into) {
     to.backlog += from.backlog;
     to.backlog_packets += from.backlog_packets;
   }
+  if (from.on_detour(epoch_)) {
+    to.split = true;
+    to.detour_epoch = epoch_;
+  }
+  into.in_guard &= move.in_guard;
   flows_.erase(from);
   move.flow = nullptr;
 }
 
 void Shaper::State::settle_flow(const Move& move, Instant now, Verdicts& out) {
   Flow& flow = *move.flow;
-  ScheduledClass& cls = *scheduler_->classes()[class_after(move)];
+  follow_guard_ports(flow, now);
+  const ClassIndex by_policy = class_after(move);
+  // Whoever is not in the guard comes to it by the usual way.
+  const ClassIndex index = move.in_guard ? class_while_sparse(flow, by_policy) : by_policy;
+  ScheduledClass& cls = *scheduler_->classes()[index];
   ClassQueue& queue = cls.queue;
   queue.attach(flow, now);
   if (flow.idle()) return;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "shaper/core/guard.h"
 #include "shaper/model/config_parts.h"
 
 namespace shaper {
@@ -53,6 +54,11 @@ std::vector<ClassPolicy> ClassCollector::finish(std::span<const LinkPolicy> link
       diagnostics_.error(each.position,
                          "the name \"default\" is for what matches nothing: add default = true, or choose "
                          "another name");
+    }
+    if (each.policy.name == kGuardClass && links[each.policy.link].guard) {
+      diagnostics_.error(each.position,
+                         "the name \"guard\" is for the share of the operator's SSH: choose another name, or switch it "
+                         "off by guard = false in the link");
     }
     all.push_back(each.policy);
   }

@@ -85,7 +85,7 @@ LinkPolicy read_link(const TableReader& reader) {
   link.smallest_frame = framing.smallest_frame;
   link.cells = framing.cells;
   link.without_daemon = reader.word<WithoutDaemon>("without_daemon", kWithoutDaemonWords).value_or(WithoutDaemon::pass);
-  reader.only_false("guard");
+  link.guard = reader.boolean("guard").value_or(true);
   return link;
 }
 

@@ -98,9 +98,8 @@ std::string describe_verdict(const Verdict& verdict, std::string_view class_name
 
 void EventLog::begin(Instant now, const event::Start& start, const Policy& policy, std::string_view policy_text,
                      std::span<const event::Name> of_policy, std::span<const std::uint32_t> mtus) {
-  remember(policy);
   append(text_, "{}\n", kFirstEventLine);
-  names(of_policy);
+  in_front_of(policy, of_policy);
   append(text_, "policy {}\n", quote_line(policy_text));
   for (std::size_t link = 0; link < mtus.size(); ++link) append(text_, "link {} mtu {}\n", link, mtus[link]);
   append(text_, "start {} {}", nanos(now), start.credit == StartCredit::full ? "full" : "empty");
@@ -138,8 +137,7 @@ void EventLog::queues_dry(Instant now) {
 
 void EventLog::swap(Instant now, const Policy& policy, std::string_view policy_text,
                     std::span<const event::Name> of_policy) {
-  remember(policy);
-  names(of_policy);
+  in_front_of(policy, of_policy);
   append(text_, "{} swap {}\n", nanos(now), quote_line(policy_text));
 }
 
@@ -179,14 +177,13 @@ void EventLog::skipped(std::uint64_t lines) {
   append(text_, "skipped {}\n", lines);
 }
 
-void EventLog::names(std::span<const event::Name> of_policy) {
+/// What belongs to a policy besides its text; from here on lines name its classes and limits.
+void EventLog::in_front_of(const Policy& policy, std::span<const event::Name> of_policy) {
   for (const event::Name& name : of_policy) {
     append(text_, "name {} {} {}\n", name.kind == event::Name::Kind::user ? "user" : "group", name.number,
            quote_line(name.name));
   }
-}
-
-void EventLog::remember(const Policy& policy) {
+  if (!policy.guard_ports.empty()) append(text_, "guard {}\n", fmt::join(policy.guard_ports, ","));
   class_names_.clear();
   limit_names_.clear();
   for (const ClassPolicy& each : policy.classes) class_names_.push_back(as_word(each.name));

@@ -35,6 +35,11 @@ struct Name {
   std::uint32_t number = 0;
 };
 
+/// The guarded ports of the policy that follows; without this line there are none.
+struct GuardPorts {
+  std::vector<std::uint16_t> ports;
+};
+
 /// The largest IP packet of a link when the log begins.
 struct Mtu {
   LinkIndex link = 0;
@@ -84,8 +89,8 @@ struct Skipped {
   std::uint64_t lines = 0;
 };
 
-using Body = std::variant<PolicyText, Name, Mtu, Start, Arrival, Release, QueuesDry, Departed, Swap, MtuChange, Lost,
-                          PassAll, Granted, TakenBack, Outcome, Skipped>;
+using Body = std::variant<PolicyText, Name, GuardPorts, Mtu, Start, Arrival, Release, QueuesDry, Departed, Swap,
+                          MtuChange, Lost, PassAll, Granted, TakenBack, Outcome, Skipped>;
 
 }  // namespace event
 
@@ -131,8 +136,7 @@ class EventLog {
   void skipped(std::uint64_t lines);
 
  private:
-  void names(std::span<const event::Name> names);
-  void remember(const Policy& policy);
+  void in_front_of(const Policy& policy, std::span<const event::Name> names);
   void limit(const LimitKey& of);
   void verdict(Instant now, std::string_view before, const Verdict& verdict);
 

@@ -154,10 +154,22 @@ event::Name name(LineReader& line) {
   return name;
 }
 
+event::GuardPorts guard_ports(LineReader& line) {
+  event::GuardPorts guard;
+  const std::string_view list = line.word();
+  for (std::size_t begin = 0; begin <= list.size() && line.error().empty();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    guard.ports.push_back(line.number_in<std::uint16_t>(list.substr(begin, end - begin), "ports, `22,2222`"));
+    begin = end + 1;
+  }
+  return guard;
+}
+
 /// The lines of a log's head, which have no time in front.
 event::Body head_line(std::string_view word, LineReader& line, Instant& at) {
   if (word == "policy") return event::PolicyText{line.quoted("the policy in quotation marks")};
   if (word == "name") return name(line);
+  if (word == "guard") return guard_ports(line);
   if (word == "skipped") return event::Skipped{line.number<std::uint64_t>("a number of lines")};
   if (word == "link") {
     event::Mtu mtu;
@@ -170,7 +182,7 @@ event::Body head_line(std::string_view word, LineReader& line, Instant& at) {
     at = Instant{Nanos{line.number<std::int64_t>("a time in nanoseconds")}};
     return start(line);
   }
-  line.fail("a time in nanoseconds, or policy, name, link, start, skipped");
+  line.fail("a time in nanoseconds, or policy, name, guard, link, start, skipped");
   return event::Release{};
 }
 

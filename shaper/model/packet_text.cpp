@@ -6,6 +6,7 @@
 #include <iterator>
 #include <tuple>
 
+#include "shaper/core/guard.h"
 #include "shaper/model/address_text.h"
 #include "shaper/model/plain_text.h"
 #include "shaper/model/policy_text_parts.h"
@@ -118,6 +119,13 @@ std::string credit_text(std::string_view of, const std::optional<ByteCount>& cre
   return fmt::format("; {}credit {} of {}", of, format_size(*credit), format_size(*depth));
 }
 
+/// A guarded port, where the class of the policy could make its packets wait.
+std::string guard_text() {
+  return fmt::format(
+      "  its local port is guarded: class {} instead ({} total), while the flow is sparse ({}, {} at once)\n",
+      kGuardClass, format_rate(kGuardRate), format_rate(kGuardedFlow.rate), format_size(kGuardBurst));
+}
+
 /// What waits in the class, and for the credit of what.
 std::string waiting_text(const CoreSnapshot& everything, const ClassPolicy& chosen, ClassIndex index) {
   const ClassSnapshot& snapshot = everything.classes.at(index);
@@ -193,6 +201,7 @@ tl::expected<std::string, std::string> explain_packet(const PacketQuestion& ques
     const ClassPolicy& chosen = policy.classes.at(why.class_index);
     text += fmt::format("{}: class {} ({}): {}\n", name, chosen.name, reason_text(chosen, why),
                         limits_text(policy, chosen));
+    if (why.guard && policy.smallest_rate(chosen)) text += guard_text();
     if (now) text += fmt::format("  {}\n", waiting_text(shaper.snapshot(*now), chosen, why.class_index));
   }
   return text;

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "shaper/core/guard.h"
 #include "shaper/model/policy_text_parts.h"
 #include "shaper/model/units_text.h"
 
@@ -59,7 +60,8 @@ void describe_link(const Policy& policy, LinkIndex index, Lines& lines) {
   lines.add("cells", describe_cells(link.cells));
   lines.add("without daemon",
             link.without_daemon == WithoutDaemon::pass ? "pass (traffic flows unshaped)" : "block (nothing passes)");
-  lines.add("guard", "off");
+  lines.add("guard",
+            link.guard ? "on (local SSH ports keep " + format_rate(kGuardRate) + " for what is sparse)" : "off");
 }
 
 /// For each limit the classes that name it.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "shaper/core/guard.h"
 #include "shaper/core/shaper.h"
 #include "shaper/model/config.h"
 #include "shaper/model/event_log.h"
@@ -68,10 +69,11 @@ class LogPlayer {
     return {};
   }
 
-  std::string read_policy(const std::string& text, Policy& policy) const {
+  std::string read_policy(const std::string& text, Policy& policy) {
     auto policy_read = read_(text, recorded_lookup(names_));
     if (!policy_read) return policy_read.error();
     policy = std::move(*policy_read);
+    set_guard_ports(policy, std::exchange(guard_ports_, {}));
     return {};
   }
 
@@ -94,6 +96,11 @@ class LogPlayer {
 
   std::string on(const event::Name& line) {
     names_.push_back(line);
+    return {};
+  }
+
+  std::string on(const event::GuardPorts& line) {
+    guard_ports_ = line.ports;
     return {};
   }
 
@@ -202,6 +209,7 @@ class LogPlayer {
   const PolicyReader& read_;
   Policy policy_;
   std::vector<event::Name> names_;
+  std::vector<std::uint16_t> guard_ports_;  // of the next policy
   std::vector<event::Mtu> mtus_;
   std::optional<Shaper> shaper_;
   Instant now_;

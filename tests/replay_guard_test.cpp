@@ -1,0 +1,124 @@
+// Logs of a guard: its ports are in them, and every verdict is repeated.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "shaper/core/guard.h"
+#include "shaper/core/shaper.h"
+#include "shaper/model/config.h"
+#include "shaper/model/event_log.h"
+#include "shaper/replay/replay_log.h"
+
+namespace shaper {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kPolicy = R"(
+version = 1
+[[link]]
+name = "up"
+interface = "eth0"
+[[class]]
+name = "all"
+link = "up"
+default = true
+ceil = "100kbit"
+)";
+
+Policy guarding(std::vector<std::uint16_t> ports) {
+  Policy policy = parse_policy(kPolicy, "test.toml").value().policy;
+  set_guard_ports(policy, std::move(ports));
+  return policy;
+}
+
+/// A core whose calls are written down.
+class Logged {
+ public:
+  explicit Logged(const Policy& policy) : shaper_(policy, StartCredit::full, HashKey{}, now_) {
+    log_.begin(now_, {}, policy, kPolicy, {}, std::vector<std::uint32_t>{1500});
+    shaper_.set_mtu(0, 1500);
+  }
+
+  void send(std::uint16_t port, std::uint32_t bytes) {
+    Packet packet;
+    packet.id = {0, ++number_};
+    packet.headers.family = Family::ipv4;
+    packet.headers.protocol = kTcp;
+    packet.headers.source_port = port;
+    packet.ip_bytes = bytes;
+    shaper_.on_packet(packet, now_, verdicts_);
+    log_.arrival(now_, packet);
+    write_outcomes();
+  }
+
+  void run_for(Nanos time) {
+    const Instant end = now_ + time;
+    for (auto next = shaper_.next_departure(); next && *next <= end; next = shaper_.next_departure()) {
+      now_ = std::max(now_, *next);
+      shaper_.release(now_, verdicts_);
+      log_.release(now_);
+      write_outcomes();
+    }
+    now_ = end;
+  }
+
+  void swap(const Policy& policy) {
+    shaper_.swap(policy, now_, verdicts_);
+    log_.swap(now_, policy, kPolicy, {});
+    write_outcomes();
+  }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  void write_outcomes() { log_.outcomes(now_, std::exchange(verdicts_, {})); }
+
+  Instant now_{1s};
+  std::uint32_t number_ = 0;
+  std::string text_;
+  EventLog log_{text_};
+  Shaper shaper_;
+  Verdicts verdicts_;
+};
+
+/// Two ports that the guard lets go and takes again, then one of them without a guard, then none.
+std::string log_of_a_guard() {
+  Logged core(guarding({22, 2222}));
+  const auto use = [&core] {
+    for (int n = 0; n < 8; ++n) core.send(22, 1500);
+    for (int n = 0; n < 8; ++n) core.send(2222, 900);
+    core.run_for(5s);
+    core.send(22, 100);
+    core.send(2222, 100);
+  };
+  use();
+  core.swap(guarding({22}));
+  use();
+  core.swap(guarding({}));
+  use();
+  return core.text();
+}
+
+TEST(ReplayLog, AGuardIsRepeated) {
+  const std::string log = log_of_a_guard();
+  const auto result = replay_log(log, "log");
+  ASSERT_TRUE(result) << result.error() << "\n" << log;
+  EXPECT_EQ(result->verdicts, 54u);
+  EXPECT_NE(log.find("class=1:guard"), std::string::npos);
+}
+
+TEST(ReplayLog, OtherPortsGiveOtherVerdicts) {
+  const std::string log = log_of_a_guard();
+  for (const char* line : {"guard 22,2222\n", "guard 22\n"}) {
+    std::string other = log;
+    other.erase(other.find(line), std::string_view(line).size());
+    const auto result = replay_log(other, "log");
+    ASSERT_FALSE(result) << line;
+    EXPECT_NE(result.error().find("the replay"), std::string::npos) << result.error();
+  }
+}
+
+}  // namespace
+}  // namespace shaper
