@@ -190,6 +190,18 @@ TEST(Guard, APolicerPolicesWhatComesFromIt) {
   EXPECT_EQ(sim.broken(), "");
 }
 
+TEST(Guard, APolicerOnABusyLinkHoldsOnlyWhatConforms) {
+  ClassPolicy policer = all_at(8_kbit, Over::drop);
+  policer.burst = ByteCount{1'514};
+  Sim sim({.policy = guarded(link_of(100_kbit, policer))});
+  fill(sim);
+  sim.send(tcp_packet_of(kCopy));
+  EXPECT_EQ(sim.snapshot().classes[kByPolicy].backlog_packets, 2U);
+  sim.drain();
+  EXPECT_EQ(sent(sim, kCopy, kByPolicy), 2U * 1'514);
+  EXPECT_EQ(sim.broken(), "");
+}
+
 TEST(Guard, WhatHasWaitedTooLongForTheClassIsDropped) {
   ClassPolicy impatient = all_at(1_mbit);
   impatient.max_delay = 20ms;
@@ -206,9 +218,12 @@ TEST(Guard, WhatHasWaitedTooLongForTheClassIsDropped) {
 TEST(Guard, ComingBackFillsNoBucketOfTheClass) {
   ClassPolicy policy = default_class();
   policy.each = each_of(EachBy::flow, 8_kbit);
+  policy.over = Over::drop;
   Sim sim({.policy = guarded(policy_of(policy))});
   // After each pause the flow's bucket at the guard is full, that of the class is not.
-  sim.add(bursts(tcp_packet_of(kCopy), 7, 3s));
+  Source copy = constant(tcp_packet_of(kCopy), 1200ms);
+  copy.together = 8;
+  sim.add(copy);
   sim.run_for(200s);
   EXPECT_LE(sent(sim, kCopy, kByPolicy), most(8_kbit, {1'514 + 4}, 200s));
   EXPECT_EQ(sim.broken(), "");

@@ -76,8 +76,13 @@ class Rules {
     few_flows_ |= policy.max_flows < RateLaw::kManyFlows;
     law_ = RateLaw(policy, law_, now);
     for (const auto& [id, held] : kernel_.held()) {
-      law_.may_have_seen(core.explain(held.packet).class_index, held.size.bytes);
-      if (const auto guard = guard_of(held.packet)) law_.may_have_seen(*guard, held.size.bytes);
+      const ClassIndex explained = core.explain(held.packet).class_index;
+      const std::optional<ClassIndex> guard = guard_of(held.packet);
+      for (ClassIndex index = 0; index < policy_.classes.size(); ++index) {
+        // What shares a flow for want of room goes where that goes.
+        const bool may_be_there = few_flows_ && policy_.classes[index].link == held.packet.link;
+        if (may_be_there || index == explained || index == guard) law_.may_have_seen(index, held.size.bytes);
+      }
     }
     ++swaps_;
   }

@@ -94,8 +94,8 @@ Scheduler::Scheduler(const Policy& policy, std::span<const std::uint32_t> mtus, 
   std::vector<DataRate> promised(policy.links.size());
   std::vector<std::uint64_t> promising(policy.links.size());
   for (const ClassPolicy& cls : policy.classes) {
-    if (!cls.guarantee() || cls.is_guard) continue;
-    promised[cls.link].bits_per_second += cls.guarantee()->bits_per_second;
+    if (!cls.guarantee()) continue;
+    if (!cls.is_guard) promised[cls.link].bits_per_second += cls.guarantee()->bits_per_second;
     ++promising[cls.link];
   }
   for (ClassIndex index = 0; index < policy.classes.size(); ++index) {
