@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/operator_ssh.h"
+#include "shaper/core/guard.h"
+#include "shaper/live/nfqueue.h"
 #include "shaper/model/plain_text.h"
 #include "shaper/model/report.h"
 
@@ -56,7 +59,14 @@ Iptables iptables_of(Backend backend, const std::string& lock_file) {
 }
 
 std::vector<QueuePair> load(ControlClient& daemon, const LoadedPolicy& policy) {
+  // Who may not look into others' processes leaves the guard as it is.
+  if (probe_permission()) (void)ask(daemon, "guard", fmt::format("{}", fmt::join(ssh_ports(), " ")));
   return read_answer(ask(daemon, "load", on_one_line(policy.name) + '\n' + policy.text), policy.policy);
+}
+
+Policy guarded(Policy policy) {
+  set_guard_ports(policy, ssh_ports());
+  return policy;
 }
 
 Applied apply(ControlClient& daemon, const RuntimeFolder& folder, const LoadedPolicy& policy,
@@ -73,7 +83,7 @@ Applied apply(ControlClient& daemon, const RuntimeFolder& folder, const LoadedPo
   if (const auto written = write_undo_record(folder.undo_record(), record); !written) {
     throw CommandError(ExitCode::failed, written.error());
   }
-  const auto notices = iptables.install(policy.policy, applied.queues);
+  const auto notices = iptables.install(guarded(policy.policy), applied.queues);
   if (!notices) throw CommandError(ExitCode::failed, notices.error());
   for (const std::string& notice : *notices) std::fputs((notice + '\n').c_str(), stderr);
   (void)ask(daemon, "rules-installed");

@@ -23,6 +23,9 @@ Applied apply(ControlClient& daemon, const RuntimeFolder& folder, const LoadedPo
 /// Brings the policy into force in the daemon alone; its notices go to stderr. Throws CommandError.
 [[nodiscard]] std::vector<QueuePair> load(ControlClient& daemon, const LoadedPolicy& policy);
 
+/// The policy as the daemon has it, with the guard of the SSH ports of now: its rules may need more.
+[[nodiscard]] Policy guarded(Policy policy);
+
 /// One line for each link: what is shaped, by which queues.
 [[nodiscard]] std::string describe(const Applied& applied, const Policy& policy);
 

@@ -60,7 +60,7 @@ std::optional<std::uint16_t> port_called_through() {
   return std::nullopt;
 }
 
-// --- The sockets of sshd ---------------------------------------------------------------------------------------------
+// --- The sockets of servers -----------------------------------------------------------------------------------------
 
 /// The TCP sockets of this network namespace.
 struct Sockets {
@@ -103,6 +103,11 @@ void add_ports_of(pid_t process, const Sockets& sockets, std::set<std::uint16_t>
   }
 }
 
+/// OpenSSH, whose sessions are `sshd-session` since 9.8, and Dropbear.
+bool is_ssh_server(std::string_view name) {
+  return name.starts_with("sshd") || name.starts_with("dropbear");
+}
+
 }  // namespace
 
 std::vector<std::uint16_t> ssh_ports() {
@@ -113,8 +118,7 @@ std::vector<std::uint16_t> ssh_ports() {
   std::error_code error;
   for (fs::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
     const auto process = parse_number<pid_t>(entry->path().filename().string());
-    if (process && content_of(of_process(*process) / "comm").starts_with("sshd"))
-      add_ports_of(*process, sockets, ports);
+    if (process && is_ssh_server(content_of(of_process(*process) / "comm"))) add_ports_of(*process, sockets, ports);
   }
   return {ports.begin(), ports.end()};
 }

@@ -106,7 +106,7 @@ std::string put_back(ControlClient& daemon, const StatusReport& report, const st
   const auto record = undo_record_of(folder);
   const Iptables iptables =
       iptables_of(record ? record->backend : Backend::host, folder ? folder->xtables_lock() : std::string());
-  const auto done = iptables.install(parsed->policy, queues_of(report));
+  const auto done = iptables.install(guarded(parsed->policy), queues_of(report));
   return done ? fmt::format("put back at {:%FT%TZ}", fmt::gmtime(std::time(nullptr)))
               : fmt::format("not put back: {}", done.error());
 }

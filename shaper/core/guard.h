@@ -4,7 +4,7 @@
 // own. It is a share for those who send little, not a way around the policy: a flow belongs to it only while a small
 // bucket of the flow's own covers its packets. A packet that it does not cover takes the flow, and what it holds, to
 // the class of the policy. The flow comes back when it holds nothing and its bucket is full again; until then its
-// packets keep the bucket empty, so that it must really send less (docs/decisions/0015).
+// packets keep the bucket empty, so that it must really send less (docs/decisions/0016).
 #pragma once
 
 #include <cstdint>

@@ -10,12 +10,14 @@
 #include <array>
 #include <utility>
 
+#include "shaper/core/guard.h"
 #include "shaper/live/clock.h"
 #include "shaper/live/name_lookup.h"
 #include "shaper/live/realtime.h"
 #include "shaper/live/system_call.h"
 #include "shaper/live/unseen_traffic.h"
 #include "shaper/model/event_names.h"
+#include "shaper/model/plain_text.h"
 #include "shaper/version.h"
 
 namespace shaper {
@@ -77,8 +79,8 @@ bool Service::may_change(const Peer& peer) const {
 /// The answer to a request that only who may change something may make; nothing: it is none of these.
 std::optional<Service::Answer> Service::change(const Request& request, const Peer& peer) {
   const auto& verb = request.verb;
-  constexpr std::array<std::string_view, 7> kChanges{"load",         "down",   "rules-installed", "install-rules",
-                                                     "revert-after", "disarm", "policy"};
+  constexpr std::array<std::string_view, 8> kChanges{"load",          "guard",        "down",   "rules-installed",
+                                                     "install-rules", "revert-after", "disarm", "policy"};
   if (std::find(kChanges.begin(), kChanges.end(), verb) == kChanges.end()) return std::nullopt;
   if (!may_change(peer)) return refused(std::string(kMayNotChange));
   if (verb == "load") return load(request.body, peer);
@@ -87,6 +89,10 @@ std::optional<Service::Answer> Service::change(const Request& request, const Pee
     rules_.reset();
     rules_warnings_.clear();
     supervisor_.send("rules-installed");
+    return Response{};
+  }
+  if (verb == "guard") {
+    guard_ports_ = parse_numbers(request.body);
     return Response{};
   }
   if (verb == "install-rules") {
@@ -112,7 +118,7 @@ Service::Answer Service::load(const std::string& body, const Peer& peer) {
   const auto job = std::make_shared<Job>();  // std::function copies what it holds
   // Who changed what is shaped: the file's name is the client's word, so it is escaped.
   job->file = json_string(std::string_view(body).substr(0, body.find('\n')));
-  job->reading = background_.run([body] { return read_policy(body); });
+  job->reading = background_.run([body, ports = guard_ports_] { return read_policy(body, ports); });
   return Slices([this, job, peer](Response& response) {
     if (!is_ready(job->reading)) return Progress::waits;
     response = bring_into_force(job->reading.get());
@@ -122,7 +128,7 @@ Service::Answer Service::load(const std::string& body, const Peer& peer) {
   });
 }
 
-Service::Reading Service::read_policy(const std::string& body) {
+Service::Reading Service::read_policy(const std::string& body, const std::vector<std::uint16_t>& guard_ports) {
   const std::size_t line_end = body.find('\n');
   if (line_end == std::string::npos) {
     return tl::unexpected(refused("a request to load names the file in its first line"));
@@ -134,6 +140,7 @@ Service::Reading Service::read_policy(const std::string& body) {
   if (!parsed) return tl::unexpected(Response{ResponseStatus::policy, parsed.error().text()});
   loaded.policy = std::move(parsed->policy);
   loaded.host = parsed->host;
+  set_guard_ports(loaded.policy, guard_ports);
   loaded.warnings = std::move(parsed->warnings);
   PreparedPolicy prepared(loaded.policy);
   return Ready{std::move(loaded), std::move(prepared)};

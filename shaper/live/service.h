@@ -56,7 +56,7 @@ class Service {
   [[nodiscard]] bool may_change(const Peer& peer) const;
   [[nodiscard]] std::optional<Answer> change(const Request& request, const Peer& peer);
   Answer load(const std::string& body, const Peer& peer);
-  [[nodiscard]] static Reading read_policy(const std::string& body);
+  [[nodiscard]] static Reading read_policy(const std::string& body, const std::vector<std::uint16_t>& guard_ports);
   [[nodiscard]] Response bring_into_force(Reading reading);
   Answer status();
   Answer flows();
@@ -102,7 +102,8 @@ class Service {
   Fd sign_of_life_;                   // timerfd
   std::vector<std::string> trouble_;  // that the supervisor told of
   std::optional<Instant> reverts_at_;
-  std::optional<RulesStatus> rules_;  // as the supervisor saw them last
+  std::vector<std::uint16_t> guard_ports_;  // that the next policy guards
+  std::optional<RulesStatus> rules_;        // as the supervisor saw them last
   std::vector<std::string> rules_warnings_;
   Background background_;  // the last member: its work ends first
 };

@@ -11,6 +11,8 @@
 namespace shaper {
 namespace {
 
+constexpr std::string_view kGuardLine = "guard ";
+
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
@@ -72,6 +74,10 @@ void Service::on_supervisor(const Request& message) {
 /// What another worker told with tell_in_force(). Nothing is read meanwhile, so nothing waits for this.
 void Service::go_on_with(std::string_view in_force) {
   for (std::string_view line = take_line(in_force); !line.empty(); line = take_line(in_force)) {
+    if (line.starts_with(kGuardLine)) {
+      guard_ports_ = parse_numbers(line.substr(kGuardLine.size()));
+      continue;
+    }
     const auto fast = parse_number<std::uint16_t>(take_word(line));
     const auto split = parse_number<std::uint16_t>(take_word(line));
     if (!fast || !split) continue;
@@ -79,13 +85,13 @@ void Service::go_on_with(std::string_view in_force) {
     queues_[std::string(line)] = pair;
     packets_.adopt(pair);
   }
-  const Response response = bring_into_force(read_policy(std::string(in_force)));
+  const Response response = bring_into_force(read_policy(std::string(in_force), guard_ports_));
   if (response.status != ResponseStatus::ok) throw std::runtime_error(response.body);
 }
 
-/// The queues, a line `FAST SPLIT LINK` each, and behind an empty line the request to load.
+/// The guarded ports, the queues, a line `FAST SPLIT LINK` each, and behind an empty line the request to load.
 void Service::tell_in_force() {
-  std::string text;
+  std::string text = fmt::format("{}{}\n", kGuardLine, fmt::join(loaded_->policy.guard_ports, " "));
   std::string blocked;
   for (const auto& [name, pair] : queues_) text += fmt::format("{} {} {}\n", pair.fast, pair.split, name);
   for (const LinkPolicy& link : loaded_->policy.links) {

@@ -26,14 +26,6 @@ constexpr std::chrono::seconds kBetweenRepairs{60};  // who removes them may do 
 /// A timer that fires so late tells that this process, or the whole machine, stood still: then the worker did too.
 constexpr std::chrono::milliseconds kStoodStill{400};
 
-std::vector<std::uint16_t> parse_numbers(std::string_view text) {
-  std::vector<std::uint16_t> numbers;
-  for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
-    if (const auto number = parse_number<std::uint16_t>(word)) numbers.push_back(*number);
-  }
-  return numbers;
-}
-
 std::string utc_now() {
   return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
 }

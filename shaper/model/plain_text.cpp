@@ -13,6 +13,14 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
+std::vector<std::uint16_t> parse_numbers(std::string_view text) {
+  std::vector<std::uint16_t> numbers;
+  for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
+    if (const auto number = parse_number<std::uint16_t>(word)) numbers.push_back(*number);
+  }
+  return numbers;
+}
+
 std::string quote_line(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shaper/core/packet.h"
 
@@ -26,6 +27,9 @@ template <std::integral Number>
 
 /// Takes the first word off `text`; words stand between single spaces. Empty at the end.
 [[nodiscard]] std::string_view take_word(std::string_view& text);
+
+/// 16-bit numbers between single spaces, as ports and queues; what is none is left out.
+[[nodiscard]] std::vector<std::uint16_t> parse_numbers(std::string_view text);
 
 /// `text` in quotation marks, on one line: `\n`, `\t`, `\"`, `\\`, other control characters as `\xNN`.
 [[nodiscard]] std::string quote_line(std::string_view text);
