@@ -64,11 +64,15 @@ void filter_system_calls() {
     check(seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, sizeof...(conditions), conditions...),
           "seccomp_rule_add");
   };
+  const auto only_to_read = [](unsigned argument) {
+    return scmp_arg_cmp{argument, SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT, O_RDONLY};
+  };
+  const auto of_family = [](int family) { return scmp_arg_cmp{0, SCMP_CMP_EQ, static_cast<scmp_datum_t>(family), 0}; };
   for (const int call : kAllowed) allow(call);
-  allow(SCMP_SYS(openat), SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT, O_RDONLY));
-  allow(SCMP_SYS(open), SCMP_A1(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT, O_RDONLY));
-  allow(SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
-  allow(SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_NETLINK));
+  allow(SCMP_SYS(open), only_to_read(1));
+  allow(SCMP_SYS(openat), only_to_read(2));
+  allow(SCMP_SYS(socket), of_family(AF_UNIX));
+  allow(SCMP_SYS(socket), of_family(AF_NETLINK));
   check(seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1), "seccomp_attr_set");
   check(seccomp_load(filter.get()), "seccomp_load");
 }
