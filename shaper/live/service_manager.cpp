@@ -18,8 +18,4 @@ void ServiceManager::stopping() const {
   sd_notify(0, "STOPPING=1");
 }
 
-void ServiceManager::status(const std::string& line) const {
-  sd_notify(0, ("STATUS=" + line).c_str());
-}
-
 }  // namespace shaper

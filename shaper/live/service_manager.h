@@ -1,8 +1,6 @@
 // What systemd is told, where it started us (sd_notify(3)); elsewhere nothing happens.
 #pragma once
 
-#include <string>
-
 namespace shaper {
 
 class ServiceManager {
@@ -14,8 +12,6 @@ class ServiceManager {
   /// We are alive; it ends us when it does not hear this for long.
   void alive() const;
   void stopping() const;
-  /// One line for `systemctl status`.
-  void status(const std::string& line) const;
 
  private:
   bool watched_ = false;
