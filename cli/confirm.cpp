@@ -63,7 +63,8 @@ ExitCode revert() {
   if (!folder) throw CommandError(ExitCode::no_daemon, "no daemon runs here; nothing waits to be confirmed");
   const auto request = read_own_file(folder->fallback(), kLargestPolicy + 8192);
   if (!request) throw CommandError(ExitCode::failed, request.error());
-  if (!*request) {
+  if (!*request) {  // the change did not come about, or was confirmed
+    if (auto daemon = connect(folder)) (void)daemon->request("disarm");
     std::puts("nothing waits to be confirmed");
     return ExitCode::done;
   }

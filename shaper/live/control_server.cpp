@@ -32,11 +32,10 @@ Peer peer_of(int fd) {
   socklen_t length = sizeof credentials;
   require(::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length), "getsockopt SO_PEERCRED");
   Peer peer{credentials.uid, credentials.pid, {credentials.gid}};
-  constexpr std::size_t kMostGroups = 65'536;  // NGROUPS_MAX
-  std::vector<gid_t> further(kMostGroups);
-  length = static_cast<socklen_t>(further.size() * sizeof(gid_t));
+  length = 0;
+  ::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, nullptr, &length);  // leaves how much room they need
+  std::vector<gid_t> further(length / sizeof(gid_t));
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, further.data(), &length) == 0) {
-    further.resize(length / sizeof(gid_t));
     peer.groups.insert(peer.groups.end(), further.begin(), further.end());
   }
   return peer;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <ctime>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "shaper/live/clock.h"
@@ -167,24 +168,33 @@ void Supervisor::on_timer() {
   set_timer();
 }
 
+/// A system that has no process left for it is no reason to end: `done` is told that it went wrong.
+void Supervisor::run_command_line(std::optional<HelperProcess>& helper, std::vector<std::string> words,
+                                  const HelperProcess::Done& done) {
+  words.insert(words.begin(), settings_.command_line);
+  try {
+    helper.emplace(loop_, std::move(words), done);
+  } catch (const std::system_error& error) {
+    done(false, error.what());
+  }
+}
+
 /// The change was not confirmed: back to what was before.
 void Supervisor::revert() {
   ::syslog(LOG_WARNING, "not confirmed in time: going back to what was before");
-  reverting_.emplace(loop_, std::vector<std::string>{settings_.command_line, "revert"},
-                     [this](bool good, const std::string& output) {
-                       if (!good) {
-                         ::syslog(LOG_ERR, "going back failed, trying again: %s", output.c_str());
-                         revert_at_ = monotonic_now() + kBetweenLooks;
-                         set_timer();
-                       }
-                     });
+  run_command_line(reverting_, {"revert"}, [this](bool good, const std::string& output) {
+    if (good) return;
+    ::syslog(LOG_ERR, "going back failed, trying again: %s", output.c_str());
+    revert_at_ = monotonic_now() + kBetweenLooks;
+    set_timer();
+  });
 }
 
 void Supervisor::look_at_rules(bool mend) {
   if (settings_.command_line.empty() || (looking_ && !looking_->ended())) return;
-  std::vector<std::string> arguments{settings_.command_line, "tend"};
-  if (mend) arguments.emplace_back("--repair");
-  looking_.emplace(loop_, std::move(arguments), [this](bool good, const std::string& output) {
+  std::vector<std::string> words{"tend"};
+  if (mend) words.emplace_back("--repair");
+  run_command_line(looking_, std::move(words), [this](bool good, const std::string& output) {
     if (!good) return;
     if (output.starts_with(kRepaired)) {
       repaired_at_ = monotonic_now();

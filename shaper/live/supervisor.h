@@ -69,6 +69,8 @@ class Supervisor {
   void give_up(const std::string& word);
   void on_timer();
   void set_timer();
+  void run_command_line(std::optional<HelperProcess>& helper, std::vector<std::string> words,
+                        const HelperProcess::Done& done);
   void revert();
   void look_at_rules(bool mend);
 
