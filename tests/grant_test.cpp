@@ -197,5 +197,16 @@ TEST(Grants, SurviveASwapOfThePolicy) {
   EXPECT_EQ(sim.broken(), "");
 }
 
+TEST(Grants, WhatWaitsIsCountedOnceAfterASwapAndARestart) {
+  Sim sim({.policy = clustered()});
+  for (int n = 0; n < 3; ++n) sim.send(packet_of(1));
+  const ByteCount waiting = sim.demand().at(0).waiting;
+  EXPECT_EQ(waiting.value, 3U * 1'514);
+  sim.swap(clustered());
+  EXPECT_EQ(sim.demand().at(0).waiting, waiting);
+  EXPECT_TRUE(sim.restart());
+  EXPECT_EQ(sim.demand().at(0).waiting, waiting);
+}
+
 }  // namespace
 }  // namespace shaper::sim

@@ -9,10 +9,12 @@
 // This is the driver: it reads what has come (sim_kernel.h), asks the core, carries out verdicts, and sets the timer.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "shaper/core/image.h"
 #include "tests/sim_rules.h"
 
 namespace shaper::sim {
@@ -98,6 +100,24 @@ class Sim {
     explained_.clear();
     rules_.swapped(policy, core_, now_);
     settle();
+  }
+
+  /// Another process goes on with the image of this one; `damage` may change it. False: it cannot be read, and nothing
+  /// has happened.
+  bool restart(const std::function<void(std::string&)>& damage = {}) {
+    ImageWriter writer;
+    core_.save(writer, now_);
+    std::string bytes(writer.bytes());
+    if (damage) damage(bytes);
+    ImageReader reader(bytes);
+    auto heir = Shaper::restore(rules_.policy(), kKey, reader, now_, out_);
+    if (!heir) {
+      out_.clear();
+      return false;
+    }
+    core_ = std::move(*heir);
+    settle();
+    return true;
   }
 
   void pass_all() {

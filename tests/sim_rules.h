@@ -159,6 +159,7 @@ class Rules {
     if (broken_.empty()) broken_ = rule;
   }
   [[nodiscard]] const std::string& broken() const { return broken_; }
+  [[nodiscard]] const Policy& policy() const { return policy_; }
   [[nodiscard]] const RateLaw& law() const { return law_; }
   [[nodiscard]] RateLaw& law() { return law_; }
   [[nodiscard]] bool punctual() const { return punctual_; }

@@ -39,7 +39,7 @@ void grant_at_random(Sim& sim, Random& random) {
 }
 
 void something_happens(Sim& sim, Policy& policy, Random& random) {
-  switch (random.below(8)) {
+  switch (random.below(9)) {
     case 0:
       policy = random_successor(policy, random);
       sim.swap(policy);
@@ -57,12 +57,15 @@ void something_happens(Sim& sim, Policy& policy, Random& random) {
     case 4:
       if (random.chance(10)) sim.pass_all();
       break;
+    case 5:
+      EXPECT_TRUE(sim.restart());
+      break;
     default:
       grant_at_random(sim, random);
   }
 }
 
-TEST(Tree, RandomTreesKeepEveryRuleThroughReloadsAndGrants) {
+TEST(Tree, RandomTreesKeepEveryRuleThroughReloadsRestartsAndGrants) {
   const std::uint64_t end = seeds(300);
   for (std::uint64_t seed = 1; seed <= end; ++seed) {
     Random random(seed);

@@ -81,6 +81,9 @@ class ClassQueue {
   void hand_over(const Flow& flow) { in_packets_ -= flow.backlog_packets; }
   void take_over(const Flow& flow) { in_packets_ += flow.backlog_packets; }
   void forget_unused_buckets();
+  /// Counters and credit; flows come by attach() and adopt().
+  template <typename Image>
+  void carry(Image& image, Instant now);
 
   /// The flow goes to another class: appends what it holds to `packets`, as if that had never been here.
   void give_up(Flow& flow, std::vector<HeldPacket>& packets);

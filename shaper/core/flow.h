@@ -77,6 +77,10 @@ struct Flow {
   RateMeter meter;
   std::unique_ptr<DelayHistogram> delays;  ///< allotted at the first delay
 
+  /// All but its key, its packets and its places.
+  template <typename Image>
+  void carry(Image& image);
+
   [[nodiscard]] bool idle() const { return head == nullptr; }
   /// Whether packets of it may be between the fast and the split queue, in the `epoch` of now.
   [[nodiscard]] bool on_detour(std::uint32_t epoch) const { return split && detour_epoch == epoch; }

@@ -44,6 +44,11 @@ class FlowTable {
   /// Another bound. A smaller one is reached as flows fall silent.
   void set_max_flows(std::uint32_t max_flows);
 
+  template <typename Image>
+  void carry(Image& image) {
+    image(evicted_);
+  }
+
   [[nodiscard]] std::size_t size() const { return flows_.size(); }
   [[nodiscard]] std::uint64_t evicted() const { return evicted_; }
 

@@ -20,6 +20,9 @@ struct HeldPacket {
   HeldPacket* behind = nullptr;
   std::uint32_t fwmark = 0;
   bool can_be_marked = false;  ///< its sender understands CE: ECT(0), ECT(1), or CE already
+
+  template <typename Image>
+  void carry(Image& image);
 };
 
 class HeldPackets {

@@ -40,6 +40,8 @@ class KeyedBuckets {
 
   /// Takes over the buckets of `before`, which has the same `by`.
   void inherit(KeyedBuckets& before, Instant now);
+  template <typename Image>
+  void carry(Image& image, Instant now);
   void forget_unused() {
     std::erase_if(buckets_, [](const auto& entry) { return entry.second.flows == 0; });
   }

@@ -34,6 +34,9 @@ struct Limit : Alarm {
     if (meter) meter.emplace(Meter(spec, late_nanobits, std::move(*before.meter), now));
   }
 
+  template <typename Image>
+  void carry(Image& image, Instant now);
+
   [[nodiscard]] bool grants() const { return policy.scope == Scope::cluster; }
 
   [[nodiscard]] LimitSnapshot snapshot(LimitIndex index, Instant now) const {

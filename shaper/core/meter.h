@@ -61,10 +61,15 @@ class Meter {
       : spec_(&spec), bucket_(before.bucket_), late_(&late), wallet_(std::move(before.wallet_)) {
     if (wallet_) {
       spec_ = &wallet_->pace;
+      wallet_->held = {};  // counted again with the packets
     } else {
       bucket_.change(*before.spec_, spec, now);
     }
   }
+
+  /// Between packets, when what was charged has left.
+  template <typename Image>
+  void carry(Image& image);
 
   /// Spends grants from now on.
   void use_grants(ByteCount frame, Instant now) {

@@ -69,6 +69,8 @@ struct ScheduledClass : Alarm {
 
   /// Takes over counters and credit.
   void inherit(ScheduledClass& before, Instant now);
+  template <typename Image>
+  void carry(Image& image, Instant now);
 };
 
 /// The rate of a link and the classes that could send on it.
@@ -92,6 +94,8 @@ struct Link : Alarm {
 
   [[nodiscard]] bool has_waiting() const { return !lent.empty(); }
   [[nodiscard]] LinkSnapshot snapshot(LinkIndex index, Instant now) const;
+  template <typename Image>
+  void carry(Image& image);
 };
 
 class Scheduler {
@@ -118,6 +122,9 @@ class Scheduler {
   /// Takes over the credit of links and limits that keep their names, and the storage of held packets. The classes of
   /// `before` hold no flows any more.
   void inherit(Scheduler& before, const Policy& old_policy, const Policy& policy, Instant now);
+  /// Counters and credit of everything.
+  template <typename Image>
+  void carry(Image& image, Instant now);
 
   [[nodiscard]] const std::vector<std::unique_ptr<ScheduledClass>>& classes() const { return classes_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Limit>>& limits() const { return limits_; }

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "shaper/core/image.h"
 #include "shaper/core/shaper_state.h"
 
 namespace shaper {
@@ -323,6 +324,16 @@ void Shaper::set_mtu(LinkIndex link, std::uint32_t mtu) {
 }
 void Shaper::swap(PreparedPolicy prepared, Instant now, Verdicts& out) {
   state_->swap(std::move(prepared), now, out);
+}
+void Shaper::save(ImageWriter& image, Instant now) {
+  state_->save(image, now);
+}
+std::optional<Shaper> Shaper::restore(PreparedPolicy prepared, HashKey key, ImageReader& image, Instant now,
+                                      Verdicts& out) {
+  std::optional<Shaper> shaper(std::in_place, std::move(prepared), StartCredit::empty, key, now);
+  shaper->state_->restore(image, now, out);
+  if (!image.complete()) shaper.reset();
+  return shaper;
 }
 void Shaper::pass_all(Instant now, Verdicts& out) {
   state_->pass_all(now, out);

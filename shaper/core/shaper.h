@@ -20,6 +20,9 @@
 
 namespace shaper {
 
+class ImageReader;
+class ImageWriter;
+
 /// Buckets start full at the first start and empty after a crash, so that a crash gives nobody a burst.
 enum class StartCredit : std::uint8_t { full, empty };
 
@@ -90,6 +93,14 @@ class Shaper {
   /// Obeys another policy from now on. Counters, flows and credit stay where link and class keep their names; held
   /// packets go to the class that their flow has now, in order.
   void swap(PreparedPolicy prepared, Instant now, Verdicts& out);
+
+  /// Writes down everything that another process needs to go on with the same policy and key. This one must not be told
+  /// of packets any more.
+  void save(ImageWriter& image, Instant now);
+
+  /// Goes on in the place of the one that wrote the image. Nothing: it cannot be read.
+  [[nodiscard]] static std::optional<Shaper> restore(PreparedPolicy prepared, HashKey key, ImageReader& image,
+                                                     Instant now, Verdicts& out);
 
   /// A cluster limit has got something to spend. Until the first grant nothing of it passes. A grant for a bucket that
   /// is gone is ignored.

@@ -32,6 +32,8 @@ class Shaper::State {
   void on_lost(const Verdict& verdict);
   void set_mtu(LinkIndex link, std::uint32_t mtu);
   void swap(PreparedPolicy prepared, Instant now, Verdicts& out);
+  void save(ImageWriter& image, Instant now);
+  void restore(ImageReader& image, Instant now, Verdicts& out);
   void on_grant(const Grant& grant, Instant now, Verdicts& out);
   [[nodiscard]] ByteCount take_back(const LimitKey& from, ByteCount bytes, Instant now);
   void demand(Instant now, std::vector<Demand>& demands) const;
@@ -72,6 +74,11 @@ class Shaper::State {
   void merge(Move& move, Move& into);
   void settle_flow(const Move& move, Instant now, Verdicts& out);
   void dissolve(const Move& move, Instant now, Verdicts& out);
+
+  // Another process goes on (shaper_image.cpp).
+  template <typename Image>
+  void carry(Image& image);
+  [[nodiscard]] Flow* restore_flow(ImageReader& image, Instant now);
 
   Policy policy_;
   Classifier classifier_;
