@@ -76,6 +76,7 @@ struct ReplayCommandOptions {
 [[nodiscard]] ExitCode up(const UpOptions& options);
 [[nodiscard]] ExitCode reload(const std::optional<std::string>& file);
 [[nodiscard]] ExitCode down(bool dry_run);
+[[nodiscard]] ExitCode restart();
 [[nodiscard]] ExitCode confirm();
 /// Goes back to what was before the change that is not confirmed.
 [[nodiscard]] ExitCode revert();

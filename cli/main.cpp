@@ -20,8 +20,7 @@ using shaper::cli::CommandError;
 using shaper::cli::ExitCode;
 using Run = std::function<ExitCode()>;
 
-constexpr std::array<std::string_view, 8> kLater{"top",   "limit",   "unlimit", "run",
-                                                 "serve", "metrics", "cluster", "restart"};
+constexpr std::array<std::string_view, 8> kLater{"top", "limit", "unlimit", "run", "serve", "metrics", "cluster"};
 
 [[noreturn]] void not_in_this_version(std::string_view what) {
   throw CommandError(ExitCode::wrong_usage, fmt::format("'{}' is not in this version", what));
@@ -71,6 +70,12 @@ void add_down(CLI::App& app, Run& run) {
   auto dry_run = std::make_shared<bool>(false);
   command->add_flag("--dry-run", *dry_run, "print what would be done with privileges, do nothing");
   command->callback([dry_run, &run] { run = [dry_run] { return shaper::cli::down(*dry_run); }; });
+}
+
+void add_restart(CLI::App& app, Run& run) {
+  app.add_subcommand("restart",
+                     "a new worker, of the program on disk, goes on with all that the daemon knows and holds")
+      ->callback([&run] { run = shaper::cli::restart; });
 }
 
 void add_confirm(CLI::App& app, Run& run) {
@@ -146,8 +151,8 @@ ExitCode run_command_line(int count, char** arguments) {
   app.set_version_flag("--version", fmt::format("shaper {}", shaper::kVersion));
   app.require_subcommand(1);
   Run run;
-  for (const auto& add : {add_check, add_up, add_confirm, add_reload, add_down, add_status, add_flows, add_explain,
-                          add_events, add_replay, add_tend}) {
+  for (const auto& add : {add_check, add_up, add_confirm, add_reload, add_restart, add_down, add_status, add_flows,
+                          add_explain, add_events, add_replay, add_tend}) {
     add(app, run);
   }
   try {

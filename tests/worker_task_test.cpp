@@ -12,7 +12,8 @@ TEST(WorkerTask, IsReadAsItWasWritten) {
                         .listener = 9,
                         .owner = 4'000'000'000,
                         .credit = StartCredit::empty,
-                        .foreground = true};
+                        .foreground = true,
+                        .image = 12};
   const auto read = WorkerTask::parse(task.text());
   ASSERT_TRUE(read);
   EXPECT_EQ(read->text(), task.text());
@@ -20,10 +21,13 @@ TEST(WorkerTask, IsReadAsItWasWritten) {
   EXPECT_EQ(read->owner, 4'000'000'000);
   EXPECT_EQ(read->credit, StartCredit::empty);
   EXPECT_TRUE(read->foreground);
+  EXPECT_EQ(read->image, 12);
+  EXPECT_EQ(read->inherited, -1);
 }
 
 TEST(WorkerTask, IsNothingElse) {
-  for (const char* text : {"", "1 2 3", "1 2 3 0 0 x", "a b c d e f"}) EXPECT_FALSE(WorkerTask::parse(text)) << text;
+  for (const char* text : {"", "1 2 3", "1 2 3 0 0 x 1 2", "1 2 3 0 0 0 1", "a b c d e f"})
+    EXPECT_FALSE(WorkerTask::parse(text)) << text;
 }
 
 }  // namespace

@@ -55,13 +55,19 @@ Fd listen_at(const std::string& path) {
 }
 
 ControlServer::ControlServer(EventLoop& loop, Fd listener, Handler handler)
-    : loop_(loop), handler_(std::move(handler)), listener_(std::move(listener)) {
-  loop_.add(listener_.get(), EPOLLIN, [this](std::uint32_t) { on_connect(); });
-}
+    : loop_(loop), handler_(std::move(handler)), listener_(std::move(listener)) {}
 
 ControlServer::~ControlServer() {
   while (!clients_.empty()) remove(clients_.begin());
-  loop_.remove(listener_.get());
+  close();
+}
+
+void ControlServer::open() {
+  if (!std::exchange(open_, true)) loop_.add(listener_.get(), EPOLLIN, [this](std::uint32_t) { on_connect(); });
+}
+
+void ControlServer::close() {
+  if (std::exchange(open_, false)) loop_.remove(listener_.get());
 }
 
 void ControlServer::on_connect() {

@@ -49,9 +49,13 @@ class ControlServer {
   using Answer = std::variant<Response, Slices, Subscription>;
   using Handler = std::function<Answer(const Request&, const Peer&)>;
 
-  /// Answers who connects to `listener`, of listen_at(). Throws std::system_error.
+  /// For who connects to `listener`, of listen_at().
   ControlServer(EventLoop& loop, Fd listener, Handler handler);
   ~ControlServer();
+
+  /// Takes new clients from now on, or leaves them to another process. Throws std::system_error.
+  void open();
+  void close();
 
   /// Sends lines to all subscribers. One that is too slow loses whole lines and is told how many.
   void publish(std::string_view lines);
@@ -90,6 +94,7 @@ class ControlServer {
   Handler handler_;
   Fd listener_;
   Clients clients_;
+  bool open_ = false;
 };
 
 }  // namespace shaper

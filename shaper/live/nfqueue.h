@@ -102,6 +102,11 @@ class NfqueueSocket {
   [[nodiscard]] std::uint32_t port() const { return port_; }
   [[nodiscard]] ReceiveBuffer receive_buffer() const { return receive_buffer_; }
   [[nodiscard]] const SocketCounters& counters() const { return counters_; }
+  /// Counters (core/image.h).
+  template <typename Image>
+  void carry(Image& image) {
+    image(counters_.overruns, counters_.receive_failures, counters_.strangers, counters_.send_failures);
+  }
 
   /// Reads up to 64 messages (and those kept by bind()) and calls visit(const NfqueueMessage&) for each, in order. A
   /// packet's payload is valid inside that call only.

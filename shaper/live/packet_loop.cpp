@@ -25,12 +25,19 @@ Packet packet_from(const QueuedPacket& queued) {
 
 }  // namespace
 
-void PacketLoop::drive(Shaper& shaper, const Policy& policy) {
+void PacketLoop::drive(Shaper& shaper, const Policy& policy, Verdicts due) {
   shaper_ = &shaper;
   obey(policy);
+  verdicts_ = std::move(due);
+  send_verdicts();
   loop_.add(socket_.fd(), EPOLLIN, [this](std::uint32_t) { on_readable(); });
   loop_.on_timer([this] { on_timer(); });
   on_readable();
+}
+
+void PacketLoop::stop() {
+  loop_.remove(socket_.fd());
+  loop_.set_timer(std::nullopt);
 }
 
 void PacketLoop::obey(const Policy& policy) {

@@ -52,8 +52,14 @@ class PacketLoop {
   /// rules may still lead to it.
   void assign(std::span<const QueuePair> queues);
 
-  /// Starts to read, for `shaper`, which obeys `policy`. Call once, after the first bind().
-  void drive(Shaper& shaper, const Policy& policy);
+  /// Starts to read, for `shaper`, which obeys `policy` and has decided `due` already. Call once, after the first
+  /// bind().
+  void drive(Shaper& shaper, const Policy& policy, Verdicts due = {});
+  /// Reads no more, for another process goes on.
+  void stop();
+  /// Counters and what is on its way (core/image.h).
+  template <typename Image>
+  void carry(Image& image);
 
   /// Calls of the core that come from elsewhere go through here, so that their verdicts are sent and logged.
   void swap(PreparedPolicy prepared, std::string_view policy_text, std::span<const event::Name> names);
@@ -107,5 +113,21 @@ class PacketLoop {
   EventLog* log_ = nullptr;
   Counters counters_;
 };
+
+template <typename Image>
+void PacketLoop::carry(Image& image) {
+  image(released_, detours_sent_, counters_);
+  socket_.carry(image);
+  std::size_t count = roles_.size();
+  image(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint16_t number = Image::kReads ? 0 : roles_[i].number;
+    image(number);
+    Role* const role = role_of(number);
+    QueueCounters counters = role == nullptr ? QueueCounters{} : role->counters;
+    image(counters);
+    if (role != nullptr) role->counters = counters;
+  }
+}
 
 }  // namespace shaper

@@ -52,7 +52,10 @@ Service::Service(EventLoop& loop, const WorkerTask& task, NfqueueSocket queues)
       supervisor_(
           loop, Fd(task.channel), [this](const Request& message) { on_supervisor(message); }, [this] { shut_down(); }),
       sign_of_life_(require(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")),
+      image_(task.image),
+      inherited_(task.inherited),
       background_(loop) {
+  if (!inherited_) control_.open();
   give_signs_of_life();
   loop_.add(links_.fd(), EPOLLIN, [this](std::uint32_t) { on_links_changed(); });
   loop_.on_idle([this] { return on_idle(); });
@@ -79,8 +82,8 @@ bool Service::may_change(const Peer& peer) const {
 /// The answer to a request that only who may change something may make; nothing: it is none of these.
 std::optional<Service::Answer> Service::change(const Request& request, const Peer& peer) {
   const auto& verb = request.verb;
-  constexpr std::array<std::string_view, 8> kChanges{"load",          "guard",        "down",   "rules-installed",
-                                                     "install-rules", "revert-after", "disarm", "policy"};
+  constexpr std::array<std::string_view, 9> kChanges{
+      "load", "guard", "down", "rules-installed", "install-rules", "revert-after", "disarm", "policy", "restart"};
   if (std::find(kChanges.begin(), kChanges.end(), verb) == kChanges.end()) return std::nullopt;
   if (!may_change(peer)) return refused(std::string(kMayNotChange));
   if (verb == "load") return load(request.body, peer);
@@ -102,6 +105,7 @@ std::optional<Service::Answer> Service::change(const Request& request, const Pee
   ::syslog(LOG_NOTICE, "uid %u: %s", peer.user, verb.c_str());
   if (verb == "revert-after") return await_confirmation(request.body);
   if (verb == "disarm") return disarm();
+  if (verb == "restart") return restart();
   shut_down();
   return Response{};
 }
@@ -149,20 +153,19 @@ Service::Reading Service::read_policy(const std::string& body, const std::vector
 Response Service::bring_into_force(Reading reading) {
   if (!reading) return reading.error();
   if (ending_) return refused("the daemon ends");
-  auto loaded = std::make_shared<const Loaded>(std::move(reading->loaded));
-  const auto queues = bind_queues(loaded->policy);
+  if (restarting_) return refused("the daemon is being restarted: try again");
+  const Loaded& loaded = reading->loaded;
+  const auto queues = bind_queues(loaded.policy);
   if (!queues) return refused(queues.error());
   if (!shaper_) {
     shaper_.emplace(std::move(reading->prepared), credit_, key_, monotonic_now());
-    packets_.drive(*shaper_, loaded->policy);
+    packets_.assign(*queues);
+    packets_.drive(*shaper_, loaded.policy);
   } else {
-    packets_.swap(std::move(reading->prepared), loaded->text, loaded->names);
+    packets_.swap(std::move(reading->prepared), loaded.text, loaded.names);
     packets_.assign(*queues);
   }
-  loaded_ = std::move(loaded);
-  follow_mtus();
-  follow_realtime();
-  tell_in_force();
+  settle_in(std::move(reading->loaded));
 
   std::string answer;
   for (const QueuePair& pair : *queues) {
@@ -172,6 +175,14 @@ Response Service::bring_into_force(Reading reading) {
   for (const std::string& line : unseen_traffic(loaded_->policy, links_)) answer += fmt::format("notice {}\n", line);
   if (!realtime_trouble_.empty()) answer += fmt::format("notice {}\n", realtime_trouble_);
   return {ResponseStatus::ok, answer};
+}
+
+/// What follows when the core obeys a policy.
+void Service::settle_in(Loaded loaded) {
+  loaded_ = std::make_shared<const Loaded>(std::move(loaded));
+  follow_mtus();
+  follow_realtime();
+  tell_in_force();
 }
 
 /// A pair for each link: its own if it has one. On an error nothing new stays bound to a link.

@@ -58,6 +58,7 @@ class Service {
   Answer load(const std::string& body, const Peer& peer);
   [[nodiscard]] static Reading read_policy(const std::string& body, const std::vector<std::uint16_t>& guard_ports);
   [[nodiscard]] Response bring_into_force(Reading reading);
+  void settle_in(Loaded loaded);
   Answer status();
   Answer flows();
   Answer events();
@@ -67,10 +68,20 @@ class Service {
   void give_signs_of_life();
   void on_supervisor(const Request& message);
   void go_on_with(std::string_view in_force);
+  [[nodiscard]] std::string adopt_queues(std::string_view in_force);
   void tell_in_force();
   Response await_confirmation(const std::string& seconds);
   Response disarm();
   void add_warnings_of_supervisor(std::vector<std::string>& warnings) const;
+
+  // A restart (service_restart.cpp).
+  Answer restart();
+  void stay(const std::string& reason);
+  void prepare(std::string_view in_force);
+  void hand_over(const std::string& layout);
+  void take_over();
+  template <typename Image>
+  void carry(Image& image);
 
   [[nodiscard]] tl::expected<std::vector<QueuePair>, std::string> bind_queues(const Policy& policy);
   [[nodiscard]] tl::expected<QueuePair, std::string> bind_next_pair(LinkIndex link);
@@ -105,6 +116,12 @@ class Service {
   std::vector<std::uint16_t> guard_ports_;  // that the next policy guards
   std::optional<RulesStatus> rules_;        // as the supervisor saw them last
   std::vector<std::string> rules_warnings_;
+  Fd image_;                                 // for what the next worker needs to go on
+  Fd inherited_;                             // what the one before has left; none: this one was not started as an heir
+  std::optional<Reading> ready_;             // an heir's policy
+  bool restarting_ = false;                  // an heir is being made ready
+  std::optional<Response> restart_outcome_;  // for whoever asked for it
+  bool handed_over_ = false;
   Background background_;  // the last member: its work ends first
 };
 

@@ -40,6 +40,7 @@ void Service::give_signs_of_life() {
   loop_.add(sign_of_life_.get(), EPOLLIN, [this](std::uint32_t) {
     std::uint64_t expirations = 0;
     if (::read(sign_of_life_.get(), &expirations, sizeof expirations) > 0) supervisor_.send("alive");
+    if (handed_over_) loop_.stop();  // a client that does not take its answer is not waited for
   });
   supervisor_.send("alive");
 }
@@ -68,11 +69,26 @@ void Service::on_supervisor(const Request& message) {
     while (!text.empty()) rules_warnings_.emplace_back(take_line(text));
   } else if (verb == "load") {
     go_on_with(message.body);
+  } else if (verb == "prepare") {
+    prepare(message.body);
+  } else if (verb == "hand-over") {
+    hand_over(message.body);
+  } else if (verb == "stay") {
+    stay(message.body);
+  } else if (verb == "take-over") {
+    take_over();
   }
 }
 
 /// What another worker told with tell_in_force(). Nothing is read meanwhile, so nothing waits for this.
 void Service::go_on_with(std::string_view in_force) {
+  const Response response = bring_into_force(read_policy(adopt_queues(in_force), guard_ports_));
+  if (response.status != ResponseStatus::ok) throw std::runtime_error(response.body);
+  control_.open();
+}
+
+/// Returns the request to load that stands behind the queues.
+std::string Service::adopt_queues(std::string_view in_force) {
   for (std::string_view line = take_line(in_force); !line.empty(); line = take_line(in_force)) {
     if (line.starts_with(kGuardLine)) {
       guard_ports_ = parse_numbers(line.substr(kGuardLine.size()));
@@ -82,11 +98,9 @@ void Service::go_on_with(std::string_view in_force) {
     const auto split = parse_number<std::uint16_t>(take_word(line));
     if (!fast || !split) continue;
     const QueuePair pair{0, *fast, *split};
-    queues_[std::string(line)] = pair;
-    packets_.adopt(pair);
+    if (queues_.emplace(line, pair).second) packets_.adopt(pair);
   }
-  const Response response = bring_into_force(read_policy(std::string(in_force), guard_ports_));
-  if (response.status != ResponseStatus::ok) throw std::runtime_error(response.body);
+  return std::string(in_force);
 }
 
 /// The guarded ports, the queues, a line `FAST SPLIT LINK` each, and behind an empty line the request to load.

@@ -37,29 +37,32 @@ Supervisor::Supervisor(EventLoop& loop, Fd listener, Settings settings, std::fun
     : loop_(loop), listener_(std::move(listener)), settings_(std::move(settings)), on_ready_(std::move(on_ready)) {
   loop_.on_timer([this] { on_timer(); });
   for (const std::string& left : {settings_.trouble_file, settings_.fallback_file}) ::unlink(left.c_str());
-  start_worker(settings_.credit);
+  worker_ = start_worker(settings_.credit);
+  last_sign_ = monotonic_now();
+  set_timer();
 }
 
 Supervisor::~Supervisor() {
   ::unlink(settings_.control_socket.c_str());
 }
 
-void Supervisor::start_worker(StartCredit credit) {
+std::unique_ptr<WorkerProcess> Supervisor::start_worker(StartCredit credit, int inherited) {
   WorkerTask task;
   task.queues = queues_.fd();
   task.listener = listener_.get();
   task.owner = ::geteuid();
   task.credit = credit;
   task.foreground = settings_.foreground;
-  hung_ = false;
-  last_sign_ = monotonic_now();
-  worker_.emplace(loop_, settings_.program, task,
-                  WorkerProcess::Handlers{[this](const Request& message) { on_message(message); },
-                                          [this](const std::string& word) { on_worker_end(word); }});
-  set_timer();
+  task.inherited = inherited;
+  return std::make_unique<WorkerProcess>(
+      loop_, settings_.program, task,
+      WorkerProcess::Handlers{[this](const WorkerProcess& from, const Request& message) { on_message(from, message); },
+                              [this](const WorkerProcess& which, const std::string& word) { on_end(which, word); }});
 }
 
-void Supervisor::on_message(const Request& message) {
+void Supervisor::on_message(const WorkerProcess& from, const Request& message) {
+  if (&from == heir_.get()) return on_message_of_heir(message);
+  if (&from != worker_.get()) return;
   const std::string& verb = message.verb;
   last_sign_ = monotonic_now();
   if (on_ready_) std::exchange(on_ready_, nullptr)();
@@ -82,11 +85,25 @@ void Supervisor::on_message(const Request& message) {
   } else if (verb == "confirmed") {
     revert_at_.reset();
     ::unlink(settings_.fallback_file.c_str());
+  } else if (verb == "restart") {
+    restart();
+  } else if (verb == "handed-over" || verb == "no-image") {
+    change_over(verb == "handed-over");
   }
   set_timer();
 }
 
 // --- A worker ends ---------------------------------------------------------------------------------------------------
+
+void Supervisor::on_end(const WorkerProcess& which, const std::string& word) {
+  if (&which == former_.get()) {
+    former_.reset();
+  } else if (&which == heir_.get()) {
+    on_heir_end(word);
+  } else {
+    on_worker_end(word);
+  }
+}
 
 void Supervisor::on_worker_end(const std::string& word) {
   worker_.reset();
@@ -111,16 +128,25 @@ void Supervisor::recover(const std::string& word) {
   if (crashes_.size() > kMostCrashes) return give_up(word);
 
   ++restarts_;
-  start_worker(StartCredit::empty);
+  auto fresh = heir_ ? std::move(heir_) : start_worker(StartCredit::empty);
+  fresh->send("restarted", fmt::format("{} {} {}", restarts_, utc_now(), word));
+  put_to_work(std::move(fresh), released);
+}
+
+/// From the packets behind `released` on.
+void Supervisor::put_to_work(std::unique_ptr<WorkerProcess> fresh, const std::vector<PacketId>& released) {
+  worker_ = std::move(fresh);
+  hung_ = false;
+  last_sign_ = monotonic_now();
   std::string ids;
   for (const PacketId& id : released) ids += fmt::format("{} {}\n", id.queue, id.number);
   worker_->send("released", ids);
-  worker_->send("restarted", fmt::format("{} {} {}", restarts_, utc_now(), word));
   if (revert_at_) {
-    const auto left = std::chrono::ceil<std::chrono::seconds>(*revert_at_ - now);
+    const auto left = std::chrono::ceil<std::chrono::seconds>(*revert_at_ - last_sign_);
     worker_->send("unconfirmed", fmt::format("{}", std::max<std::int64_t>(left.count(), 0)));
   }
   if (!policy_.empty()) worker_->send("load", policy_);
+  set_timer();
 }
 
 void Supervisor::give_up(const std::string& word) {
@@ -146,6 +172,7 @@ void Supervisor::set_timer() {
   for (const auto& other : {revert_at_, look_at_}) {
     if (other) timer_ = std::min(*timer_, *other);
   }
+  if (heir_) timer_ = std::min(*timer_, heir_until_);
   loop_.set_timer(timer_);
 }
 
@@ -157,6 +184,7 @@ void Supervisor::on_timer() {
     last_sign_ = now;
     worker_->kill();
   }
+  if (heir_ && heir_until_ <= now) heir_->kill();
   if (revert_at_ && *revert_at_ <= now) {
     revert_at_.reset();
     revert();

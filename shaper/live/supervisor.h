@@ -7,6 +7,10 @@
 // reads stops traffic. One that dies again and again is not started any more: then the queues are given up, and packets
 // bypass us, or are blocked, as the rules say.
 //
+// A restart is no crash: an heir, which runs the program as it is on disk now, reads the policy while the worker goes
+// on; then that leaves its state, packets included, and the heir takes over. When anything goes wrong before, nothing
+// has changed.
+//
 // It reads no packet and no policy, and of the worker's messages only fixed verbs with numbers. What needs more is done
 // by the command line, which it runs: `shaper revert` when a change was not confirmed in time, `shaper tend` to look at
 // the rules.
@@ -15,6 +19,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,10 +67,12 @@ class Supervisor {
   [[nodiscard]] int exit_status() const { return exit_status_; }
 
  private:
-  void start_worker(StartCredit credit);
-  void on_message(const Request& message);
+  [[nodiscard]] std::unique_ptr<WorkerProcess> start_worker(StartCredit credit, int inherited = -1);
+  void on_message(const WorkerProcess& from, const Request& message);
+  void on_end(const WorkerProcess& which, const std::string& word);
   void on_worker_end(const std::string& word);
   void recover(const std::string& word);
+  void put_to_work(std::unique_ptr<WorkerProcess> fresh, const std::vector<PacketId>& released);
   void give_up(const std::string& word);
   void on_timer();
   void set_timer();
@@ -74,6 +81,12 @@ class Supervisor {
   void revert();
   void look_at_rules(bool mend);
 
+  // A restart (supervisor_restart.cpp).
+  void restart();
+  void on_message_of_heir(const Request& message);
+  void on_heir_end(const std::string& word);
+  void change_over(bool has_image);
+
   EventLoop& loop_;
   NfqueueSocket queues_;
   Fd listener_;
@@ -81,14 +94,16 @@ class Supervisor {
   std::function<void()> on_ready_;
   ServiceManager manager_;
 
-  std::optional<WorkerProcess> worker_;
+  std::unique_ptr<WorkerProcess> worker_;
+  std::unique_ptr<WorkerProcess> heir_;    // of the worker, while it is made ready
+  std::unique_ptr<WorkerProcess> former_;  // has handed over and ends
+  Instant heir_until_;                     // it must be ready
   Instant last_sign_;
   bool hung_ = false;  // and was ended for it
   bool ending_ = false;
   int exit_status_ = 0;
   std::deque<Instant> crashes_;
   std::uint64_t restarts_ = 0;
-  std::string latest_crash_;
 
   std::string policy_;  // in force, as the worker gave it; empty: none yet
   std::vector<std::uint16_t> blocked_;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -18,7 +19,9 @@ namespace {
 
 /// In the child: the descriptors of the task stay open behind exec, all others do not.
 [[noreturn]] void become_worker(const std::string& program, const WorkerTask& task) {
-  for (const int kept : {task.channel, task.queues, task.listener}) ::fcntl(kept, F_SETFD, 0);
+  for (const int kept : {task.channel, task.queues, task.listener, task.image, task.inherited}) {
+    if (kept >= 0) ::fcntl(kept, F_SETFD, 0);
+  }
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -40,33 +43,39 @@ std::string word_on(int status) {
 }  // namespace
 
 std::string WorkerTask::text() const {
-  return fmt::format("{} {} {} {} {} {}", channel, queues, listener, owner, credit == StartCredit::empty ? 1 : 0,
-                     foreground ? 1 : 0);
+  return fmt::format("{} {} {} {} {} {} {} {}", channel, queues, listener, owner, credit == StartCredit::empty ? 1 : 0,
+                     foreground ? 1 : 0, image, inherited);
 }
 
 std::optional<WorkerTask> WorkerTask::parse(std::string_view text) {
-  std::array<unsigned, 6> numbers{};
-  for (unsigned& number : numbers) {
-    const auto word = parse_number<unsigned>(take_word(text));
+  std::array<std::int64_t, 8> numbers{};
+  for (std::int64_t& number : numbers) {
+    const auto word = parse_number<std::int64_t>(take_word(text));
     if (!word) return std::nullopt;
     number = *word;
   }
   return WorkerTask{static_cast<int>(numbers[0]),
                     static_cast<int>(numbers[1]),
                     static_cast<int>(numbers[2]),
-                    numbers[3],
+                    static_cast<uid_t>(numbers[3]),
                     numbers[4] == 0 ? StartCredit::full : StartCredit::empty,
-                    numbers[5] != 0};
+                    numbers[5] != 0,
+                    static_cast<int>(numbers[6]),
+                    static_cast<int>(numbers[7])};
 }
 
 WorkerProcess::WorkerProcess(EventLoop& loop, const std::string& program, WorkerTask task, Handlers handlers)
-    : loop_(loop), handlers_(std::move(handlers)) {
+    : loop_(loop),
+      handlers_(std::move(handlers)),
+      image_(require(::memfd_create("shaper worker", MFD_CLOEXEC), "memfd_create")) {
   auto [ours, its] = Channel::make_ends();
   task.channel = its.get();
+  task.image = image_.get();
   process_ = require(::fork(), "fork");
   if (process_ == 0) become_worker(program, task);
   handle_ = Fd(require(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)), "pidfd_open"));
-  channel_ = std::make_unique<Channel>(loop_, std::move(ours), handlers_.on_message, [] {});
+  channel_ = std::make_unique<Channel>(
+      loop_, std::move(ours), [this](const Request& message) { handlers_.on_message(*this, message); }, [] {});
   loop_.add(handle_.get(), EPOLLIN, [this](std::uint32_t) { on_exit(); });
 }
 
@@ -84,7 +93,7 @@ void WorkerProcess::on_exit() {
   while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
   }
   const auto on_end = std::move(handlers_.on_end);  // it may destroy us
-  on_end(word_on(status));
+  on_end(*this, word_on(status));
 }
 
 }  // namespace shaper

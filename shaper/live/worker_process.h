@@ -24,6 +24,8 @@ struct WorkerTask {
   uid_t owner = 0;    ///< who started the daemon
   StartCredit credit = StartCredit::full;
   bool foreground = false;  ///< log to stderr as well
+  int image = -1;           ///< a file for what the next worker needs to go on
+  int inherited = -1;       ///< what the one before it leaves; -1: it is no heir
 
   /// As the one argument behind `--worker`, and back; nothing: it is none.
   [[nodiscard]] std::string text() const;
@@ -33,12 +35,13 @@ struct WorkerTask {
 class WorkerProcess {
  public:
   struct Handlers {
-    std::function<void(const Request&)> on_message;
-    /// With the word on how it ended: empty if all was in order, else as "was ended by signal 9".
-    std::function<void(const std::string&)> on_end;
+    std::function<void(const WorkerProcess& from, const Request&)> on_message;
+    /// With the word on how it ended: empty if all was in order, else as "was ended by signal 9". It may destroy the
+    /// object.
+    std::function<void(const WorkerProcess& which, const std::string&)> on_end;
   };
 
-  /// Runs `program`; `task.channel` is filled in. Throws std::system_error.
+  /// Runs `program`; `task.channel` and `task.image` are filled in. Throws std::system_error.
   WorkerProcess(EventLoop& loop, const std::string& program, WorkerTask task, Handlers handlers);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
@@ -47,6 +50,8 @@ class WorkerProcess {
   void send(std::string_view verb, std::string_view body = {}) { channel_->send(verb, body); }
   /// SIGKILL; on_end follows.
   void kill() const;
+  /// The file in which it leaves what the next worker needs.
+  [[nodiscard]] int image() const { return image_.get(); }
 
  private:
   void on_exit();
@@ -55,6 +60,7 @@ class WorkerProcess {
   Handlers handlers_;
   pid_t process_ = 0;
   Fd handle_;  // pidfd
+  Fd image_;
   std::unique_ptr<Channel> channel_;
 };
 
