@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -19,6 +20,7 @@
 #include "shaper/live/daemon.h"
 #include "shaper/live/event_loop.h"
 #include "shaper/live/fd.h"
+#include "shaper/live/handed_over.h"
 #include "shaper/live/nfqueue.h"
 #include "shaper/live/realtime.h"
 #include "shaper/live/runtime_folder.h"
@@ -39,6 +41,7 @@ constexpr const char* kUsage =
 
 struct Options {
   bool foreground = false;
+  int resume = -1;  // the image of the supervisor whose place this one takes
   shaper::StartCredit credit = shaper::StartCredit::full;
 };
 
@@ -83,22 +86,38 @@ std::string own_path() {
   return std::filesystem::read_symlink("/proc/self/exe").string();
 }
 
-int supervise(const Options& options, const shaper::RuntimeFolder& folder, shaper::Readiness& readiness) {
-  open_log(options.foreground);
-  shaper::EventLoop loop;
-  const std::string socket = folder.control_socket();
-  shaper::Supervisor supervisor(loop, shaper::listen_at(socket),
-                                {.program = own_path(),
-                                 .command_line = shaper::sibling_program("shaper"),
-                                 .trouble_file = folder.trouble(),
-                                 .fallback_file = folder.fallback(),
-                                 .control_socket = socket,
-                                 .credit = options.credit,
-                                 .foreground = options.foreground},
-                                [&] { readiness.tell(); });
+shaper::Supervisor::Settings settings_of(const Options& options, const shaper::RuntimeFolder& folder, int lock) {
+  return {.program = own_path(),
+          .command_line = shaper::sibling_program("shaper"),
+          .trouble_file = folder.trouble(),
+          .fallback_file = folder.fallback(),
+          .control_socket = folder.control_socket(),
+          .credit = options.credit,
+          .foreground = options.foreground,
+          .lock = lock};
+}
+
+int run_until_end(shaper::EventLoop& loop, shaper::Supervisor& supervisor) {
   const EndingSignals signals(loop, [&] { supervisor.shut_down(); });
   loop.run();
   return supervisor.exit_status();
+}
+
+/// In the place of another supervisor, whose process this is.
+int resume(const Options& options, const shaper::RuntimeFolder& folder) {
+  open_log(options.foreground);
+  const shaper::Fd file(options.resume);
+  const std::string bytes = shaper::read_image(file.get());
+  shaper::ImageReader image(bytes);
+  shaper::Supervisor::Opened opened;
+  image(opened);
+  shaper::keep_open({file.get(), opened.lock, opened.queues, opened.listener}, false);
+  const shaper::Fd lock(opened.lock);
+  shaper::EventLoop loop;
+  shaper::Supervisor supervisor(loop, shaper::NfqueueSocket{shaper::Fd(opened.queues)}, shaper::Fd(opened.listener),
+                                settings_of(options, folder, lock.get()));
+  supervisor.resume(opened.worker, image);
+  return run_until_end(loop, supervisor);
 }
 
 int run(const Options& options) {
@@ -111,6 +130,7 @@ int run(const Options& options) {
     std::fputs(fmt::format("shaperd: {}\n", folder.error()).c_str(), stderr);
     return 1;
   }
+  if (options.resume >= 0) return resume(options, *folder);
   const shaper::Fd lock = shaper::lock_instance(folder->path);
   if (!lock) {
     std::fputs("shaperd: a daemon already runs in this network namespace\n", stderr);
@@ -118,7 +138,12 @@ int run(const Options& options) {
   }
   shaper::Readiness readiness;
   if (!options.foreground && !readiness.go_to_background()) return readiness.wait_for_child();
-  return supervise(options, *folder, readiness);
+  open_log(options.foreground);
+  shaper::EventLoop loop;
+  shaper::Supervisor supervisor(loop, shaper::NfqueueSocket(), shaper::listen_at(folder->control_socket()),
+                                settings_of(options, *folder, lock.get()));
+  supervisor.start([&] { readiness.tell(); });
+  return run_until_end(loop, supervisor);
 }
 
 int run_with_arguments(int count, char** arguments) {
@@ -132,6 +157,8 @@ int run_with_arguments(int count, char** arguments) {
     } else if (argument == "--worker" && i + 1 < count) {  // by the supervisor
       const auto task = shaper::WorkerTask::parse(arguments[i + 1]);
       if (task) return work(*task);
+    } else if (argument == "--resume" && i + 1 < count) {  // by a supervisor that gives way to a newer program
+      options.resume = std::atoi(arguments[++i]);
     } else if (argument == "--version") {
       std::puts(fmt::format("shaperd {}", shaper::kVersion).c_str());
       return 0;

@@ -14,7 +14,11 @@
 namespace shaper {
 
 /// Of the programs that understand each other's images. Raise it when a carry() or what it carries changes.
+#ifdef SHAPER_IMAGE_LAYOUT  // a program for tests
+inline constexpr std::uint32_t kImageLayout = SHAPER_IMAGE_LAYOUT;
+#else
 inline constexpr std::uint32_t kImageLayout = 1;
+#endif
 
 template <typename Value>
 concept Plain = std::is_trivially_copyable_v<Value> && !std::is_pointer_v<Value>;

@@ -25,6 +25,10 @@ class Channel {
   /// Takes what has come already, without waiting for the loop.
   void receive();
 
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  /// Whether neither a message nor a part of one waits here.
+  [[nodiscard]] bool quiet() const { return out_.empty() && reader_.empty(); }
+
   /// Two ends that belong together. Throws std::system_error.
   [[nodiscard]] static std::pair<Fd, Fd> make_ends();
 

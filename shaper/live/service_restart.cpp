@@ -7,39 +7,13 @@
 // Between the last two nobody reads packets; they wait in the kernel. A worker that has handed over ends when its
 // clients have their answers.
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "shaper/core/image.h"
 #include "shaper/live/clock.h"
+#include "shaper/live/handed_over.h"
 #include "shaper/live/service.h"
-#include "shaper/live/system_call.h"
 
 namespace shaper {
-namespace {
-
-/// The file is in memory; one call takes 2 GB at most, which fits an int.
-void write_image(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const int count = require(static_cast<int>(::write(fd, bytes.data(), bytes.size())), "write");
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
-
-std::string read_image(int fd) {
-  struct stat facts {};
-  require(::fstat(fd, &facts), "fstat");
-  std::string bytes(static_cast<std::size_t>(facts.st_size), '\0');
-  std::size_t done = 0;
-  for (int count = 1; count > 0; done += static_cast<std::size_t>(count)) {
-    count = require(static_cast<int>(::pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done))),
-                    "pread");
-  }
-  return bytes;
-}
-
-}  // namespace
-
 /// What only this process knows, but for packets.
 template <typename Image>
 void Service::carry(Image& image) {
@@ -103,6 +77,7 @@ void Service::take_over() {
   if (!shaper_) throw std::runtime_error("the image of the worker before cannot be read");
   packets_.assign(*queues);
   packets_.drive(*shaper_, ready.loaded.policy, std::move(due));
+  inherited_.close();
   settle_in(std::move(ready.loaded));
   control_.open();
 }

@@ -33,9 +33,17 @@ std::string utc_now() {
 
 }  // namespace
 
-Supervisor::Supervisor(EventLoop& loop, Fd listener, Settings settings, std::function<void()> on_ready)
-    : loop_(loop), listener_(std::move(listener)), settings_(std::move(settings)), on_ready_(std::move(on_ready)) {
+Supervisor::Supervisor(EventLoop& loop, NfqueueSocket queues, Fd listener, Settings settings)
+    : loop_(loop), queues_(std::move(queues)), listener_(std::move(listener)), settings_(std::move(settings)) {
   loop_.on_timer([this] { on_timer(); });
+  loop_.on_idle([this] {
+    if (renews_) renew();
+    return false;
+  });
+}
+
+void Supervisor::start(std::function<void()> on_ready) {
+  on_ready_ = std::move(on_ready);
   for (const std::string& left : {settings_.trouble_file, settings_.fallback_file}) ::unlink(left.c_str());
   worker_ = start_worker(settings_.credit);
   last_sign_ = monotonic_now();
@@ -54,10 +62,12 @@ std::unique_ptr<WorkerProcess> Supervisor::start_worker(StartCredit credit, int 
   task.credit = credit;
   task.foreground = settings_.foreground;
   task.inherited = inherited;
-  return std::make_unique<WorkerProcess>(
-      loop_, settings_.program, task,
-      WorkerProcess::Handlers{[this](const WorkerProcess& from, const Request& message) { on_message(from, message); },
-                              [this](const WorkerProcess& which, const std::string& word) { on_end(which, word); }});
+  return std::make_unique<WorkerProcess>(loop_, settings_.program, task, handlers());
+}
+
+WorkerProcess::Handlers Supervisor::handlers() {
+  return {[this](const WorkerProcess& from, const Request& message) { on_message(from, message); },
+          [this](const WorkerProcess& which, const std::string& word) { on_end(which, word); }};
 }
 
 void Supervisor::on_message(const WorkerProcess& from, const Request& message) {

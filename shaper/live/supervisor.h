@@ -9,7 +9,7 @@
 //
 // A restart is no crash: an heir, which runs the program as it is on disk now, reads the policy while the worker goes
 // on; then that leaves its state, packets included, and the heir takes over. When anything goes wrong before, nothing
-// has changed.
+// has changed. Last the supervisor itself gives way to the program on disk: the process stays, with all that is open.
 //
 // It reads no packet and no policy, and of the worker's messages only fixed verbs with numbers. What needs more is done
 // by the command line, which it runs: `shaper revert` when a change was not confirmed in time, `shaper tend` to look at
@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shaper/core/image.h"
 #include "shaper/live/event_loop.h"
 #include "shaper/live/fd.h"
 #include "shaper/live/helper_process.h"
@@ -52,13 +53,26 @@ class Supervisor {
     std::string control_socket;  ///< removed at the end
     StartCredit credit = StartCredit::full;
     bool foreground = false;
+    int lock = -1;  ///< a descriptor that must stay open
   };
 
-  /// Starts the first worker. `on_ready` is called when it gives its first sign of life. Throws std::system_error.
-  Supervisor(EventLoop& loop, Fd listener, Settings settings, std::function<void()> on_ready);
+  /// What a supervisor leaves open for the program that takes its place.
+  struct Opened {
+    int lock = -1;
+    int queues = -1;
+    int listener = -1;
+    WorkerProcess::Running worker;
+  };
+
+  Supervisor(EventLoop& loop, NfqueueSocket queues, Fd listener, Settings settings);
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
+
+  /// Starts the first worker. `on_ready` is called when it gives its first sign of life. Throws std::system_error.
+  void start(std::function<void()> on_ready);
+  /// Goes on in the place of the supervisor that wrote the image. Throws std::runtime_error.
+  void resume(const WorkerProcess::Running& worker, ImageReader& image);
 
   /// An orderly end: the worker lets everything held go.
   void shut_down();
@@ -68,6 +82,7 @@ class Supervisor {
 
  private:
   [[nodiscard]] std::unique_ptr<WorkerProcess> start_worker(StartCredit credit, int inherited = -1);
+  [[nodiscard]] WorkerProcess::Handlers handlers();
   void on_message(const WorkerProcess& from, const Request& message);
   void on_end(const WorkerProcess& which, const std::string& word);
   void on_worker_end(const std::string& word);
@@ -86,6 +101,9 @@ class Supervisor {
   void on_message_of_heir(const Request& message);
   void on_heir_end(const std::string& word);
   void change_over(bool has_image);
+  void renew();
+  template <typename Image>
+  void carry(Image& image);
 
   EventLoop& loop_;
   NfqueueSocket queues_;
@@ -98,6 +116,7 @@ class Supervisor {
   std::unique_ptr<WorkerProcess> heir_;    // of the worker, while it is made ready
   std::unique_ptr<WorkerProcess> former_;  // has handed over and ends
   Instant heir_until_;                     // it must be ready
+  bool renews_ = false;                    // this program is to be replaced too
   Instant last_sign_;
   bool hung_ = false;  // and was ended for it
   bool ending_ = false;

@@ -1,8 +1,6 @@
 #include "shaper/live/worker_process.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -11,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "shaper/live/handed_over.h"
 #include "shaper/live/system_call.h"
 #include "shaper/model/plain_text.h"
 
@@ -19,9 +18,7 @@ namespace {
 
 /// In the child: the descriptors of the task stay open behind exec, all others do not.
 [[noreturn]] void become_worker(const std::string& program, const WorkerTask& task) {
-  for (const int kept : {task.channel, task.queues, task.listener, task.image, task.inherited}) {
-    if (kept >= 0) ::fcntl(kept, F_SETFD, 0);
-  }
+  keep_open({task.channel, task.queues, task.listener, task.image, task.inherited});
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -65,17 +62,25 @@ std::optional<WorkerTask> WorkerTask::parse(std::string_view text) {
 }
 
 WorkerProcess::WorkerProcess(EventLoop& loop, const std::string& program, WorkerTask task, Handlers handlers)
-    : loop_(loop),
-      handlers_(std::move(handlers)),
-      image_(require(::memfd_create("shaper worker", MFD_CLOEXEC), "memfd_create")) {
+    : loop_(loop), handlers_(std::move(handlers)), image_(make_image_file()) {
   auto [ours, its] = Channel::make_ends();
   task.channel = its.get();
   task.image = image_.get();
   process_ = require(::fork(), "fork");
   if (process_ == 0) become_worker(program, task);
+  watch(std::move(ours));
+}
+
+WorkerProcess::WorkerProcess(EventLoop& loop, const Running& running, Handlers handlers)
+    : loop_(loop), handlers_(std::move(handlers)), process_(running.process), image_(running.image) {
+  keep_open({running.channel, running.image}, false);
+  watch(Fd(running.channel));
+}
+
+void WorkerProcess::watch(Fd channel) {
   handle_ = Fd(require(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)), "pidfd_open"));
   channel_ = std::make_unique<Channel>(
-      loop_, std::move(ours), [this](const Request& message) { handlers_.on_message(*this, message); }, [] {});
+      loop_, std::move(channel), [this](const Request& message) { handlers_.on_message(*this, message); }, [] {});
   loop_.add(handle_.get(), EPOLLIN, [this](std::uint32_t) { on_exit(); });
 }
 

@@ -41,8 +41,17 @@ class WorkerProcess {
     std::function<void(const WorkerProcess& which, const std::string&)> on_end;
   };
 
+  /// A worker that runs already, a child of this process: numbers of open descriptors.
+  struct Running {
+    pid_t process = 0;
+    int channel = -1;
+    int image = -1;
+  };
+
   /// Runs `program`; `task.channel` and `task.image` are filled in. Throws std::system_error.
   WorkerProcess(EventLoop& loop, const std::string& program, WorkerTask task, Handlers handlers);
+  /// Takes the descriptors of one that runs. Throws std::system_error.
+  WorkerProcess(EventLoop& loop, const Running& running, Handlers handlers);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -50,10 +59,13 @@ class WorkerProcess {
   void send(std::string_view verb, std::string_view body = {}) { channel_->send(verb, body); }
   /// SIGKILL; on_end follows.
   void kill() const;
-  /// The file in which it leaves what the next worker needs.
-  [[nodiscard]] int image() const { return image_.get(); }
+  /// As it could be handed on; `image` is where it leaves what the next worker needs.
+  [[nodiscard]] Running running() const { return {process_, channel_->fd(), image_.get()}; }
+  /// Whether no message is on its way in this process.
+  [[nodiscard]] bool quiet() const { return channel_->quiet(); }
 
  private:
+  void watch(Fd channel);
   void on_exit();
 
   EventLoop& loop_;

@@ -51,6 +51,8 @@ class MessageReader {
   [[nodiscard]] std::optional<Message> next();
   /// What came behind the last message that was taken.
   [[nodiscard]] std::string take_rest();
+  /// Whether nothing is left of what was fed.
+  [[nodiscard]] bool empty() const { return buffer_.empty() && !body_bytes_; }
 
  private:
   [[nodiscard]] bool read_head();
