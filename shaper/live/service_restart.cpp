@@ -6,7 +6,7 @@
 //
 // Between the last two nobody reads packets; they wait in the kernel. A worker that has handed over ends when its
 // clients have their answers.
-#include <fmt/format.h>
+#include <utility>
 
 #include "shaper/core/image.h"
 #include "shaper/live/clock.h"
@@ -14,6 +14,7 @@
 #include "shaper/live/service.h"
 
 namespace shaper {
+
 /// What only this process knows, but for packets.
 template <typename Image>
 void Service::carry(Image& image) {
@@ -34,7 +35,7 @@ Service::Answer Service::restart() {
 }
 
 void Service::stay(const std::string& reason) {
-  restarting_ = false;
+  if (!std::exchange(restarting_, false)) return;  // it was told why already
   restart_outcome_ = Response{ResponseStatus::refused, "the new worker cannot take over, all is as it was: " + reason};
 }
 

@@ -194,7 +194,7 @@ void Supervisor::on_timer() {
     last_sign_ = now;
     worker_->kill();
   }
-  if (heir_ && heir_until_ <= now) heir_->kill();
+  if (heir_ && heir_until_ <= now) end_late_heir();
   if (revert_at_ && *revert_at_ <= now) {
     revert_at_.reset();
     revert();

@@ -100,6 +100,7 @@ class Supervisor {
   void restart();
   void on_message_of_heir(const Request& message);
   void on_heir_end(const std::string& word);
+  void end_late_heir();
   void change_over(bool has_image);
   void renew();
   template <typename Image>

@@ -1,4 +1,5 @@
 // A restart, as the supervisor sees it; what the workers say to each other by way of it: service_restart.cpp.
+#include <fmt/format.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -37,6 +38,11 @@ void Supervisor::on_message_of_heir(const Request& message) {
     worker_->send("stay", message.body);
     heir_->kill();
   }
+}
+
+void Supervisor::end_late_heir() {
+  worker_->send("stay", fmt::format("it was not ready in {} s", kLongestPreparation.count()));
+  heir_->kill();
 }
 
 void Supervisor::on_heir_end(const std::string& word) {
