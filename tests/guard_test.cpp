@@ -73,6 +73,17 @@ TEST(Guard, KeystrokesPassBesideACopyThroughTheSamePort) {
   }
 }
 
+TEST(Guard, ARestartGivesACopyNoNewShare) {
+  Sim sim({.policy = guarded(policy_of(all_at(8_kbit)))});
+  for (int n = 0; n < 40; ++n) {
+    sim.send(tcp_packet_of(kCopy, 1'000));
+    ASSERT_TRUE(sim.restart());
+  }
+  EXPECT_LE(sent(sim, kCopy, kGuard), kGuardBurst.value);
+  sim.drain();
+  EXPECT_EQ(sim.broken(), "");
+}
+
 TEST(Guard, WithoutItTheSameKeystrokesAreLost) {
   Sim sim({.policy = policy_of(all_at(8_kbit, Over::drop))});
   sim.add(keystrokes(kTyping));
