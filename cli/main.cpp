@@ -20,7 +20,7 @@ using shaper::cli::CommandError;
 using shaper::cli::ExitCode;
 using Run = std::function<ExitCode()>;
 
-constexpr std::array<std::string_view, 8> kLater{"top", "limit", "unlimit", "run", "serve", "metrics", "cluster"};
+constexpr std::array<std::string_view, 7> kLater{"top", "limit", "unlimit", "run", "serve", "metrics", "cluster"};
 
 [[noreturn]] void not_in_this_version(std::string_view what) {
   throw CommandError(ExitCode::wrong_usage, fmt::format("'{}' is not in this version", what));
