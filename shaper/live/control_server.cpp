@@ -78,6 +78,7 @@ void ControlServer::on_connect() {
     const auto client = clients_.begin();
     client->peer = peer_of(fd.get());
     client->fd = std::move(fd);
+    client->watched = EPOLLIN;
     loop_.add(client->fd.get(), EPOLLIN, [this, client](std::uint32_t events) { on_event(client, events); });
   } catch (const std::system_error&) {
     clients_.pop_front();
@@ -92,8 +93,8 @@ void ControlServer::on_event(Clients::iterator client, std::uint32_t events) {
 bool ControlServer::read_requests(Client& client) {
   std::array<char, 65'536> bytes;
   const ssize_t count = ::recv(client.fd.get(), bytes.data(), bytes.size(), 0);
-  if (count == 0) return false;
   if (count < 0) return errno == EAGAIN || errno == EINTR;
+  if (count == 0) client.asks_no_more = true;
   if (!client.reader.feed({bytes.data(), static_cast<std::size_t>(count)})) return false;
   answer_requests(client);
   return true;
@@ -121,6 +122,7 @@ void ControlServer::answer_requests(Client& client) {
   }
 }
 
+/// False: the client is to be removed.
 bool ControlServer::write_out(Client& client) {
   while (client.sent < client.out.size()) {
     const ssize_t count =
@@ -133,12 +135,14 @@ bool ControlServer::write_out(Client& client) {
     client.out.clear();
     client.sent = 0;
   }
-  const bool waits = !client.out.empty();
-  if (waits != client.waits_to_write) {
-    client.waits_to_write = waits;
-    loop_.change(client.fd.get(), waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
-  }
+  if (client.asks_no_more && !client.subscribed && is_answered(client)) return false;
+  const std::uint32_t wanted = (client.asks_no_more ? 0U : EPOLLIN) | (client.out.empty() ? 0U : EPOLLOUT);
+  if (wanted != client.watched) loop_.change(client.fd.get(), client.watched = wanted);
   return true;
+}
+
+bool ControlServer::is_answered(const Client& client) {
+  return !client.slices && client.out.empty();
 }
 
 void ControlServer::remove(Clients::iterator client) {
@@ -192,7 +196,7 @@ bool ControlServer::work() {
 
 bool ControlServer::all_answered() const {
   return std::all_of(clients_.begin(), clients_.end(),
-                     [](const Client& client) { return client.subscribed || (!client.slices && client.out.empty()); });
+                     [](const Client& client) { return client.subscribed || is_answered(client); });
 }
 
 }  // namespace shaper

@@ -1,6 +1,7 @@
 // Answers over a unix socket, in the packet loop's thread, so it never waits: what a client sends is put together piece
 // by piece, what it is sent stays in a bounded buffer until it takes it, and long answers are made in slices between
-// packets. Who may ask what is decided by the handler, from the peer's credentials.
+// packets. Who may ask what is decided by the handler, from the peer's credentials. A client that has shut down its
+// writing side asks no more and still gets what it has asked for.
 #pragma once
 
 #include <sys/types.h>
@@ -77,7 +78,8 @@ class ControlServer {
     Slices slices;
     Response response;  // made by slices so far
     bool subscribed = false;
-    bool waits_to_write = false;
+    bool asks_no_more = false;
+    std::uint32_t watched = 0;  // epoll events
     std::uint64_t skipped = 0;  // lines that a slow subscriber lost
   };
   using Clients = std::list<Client>;
@@ -88,6 +90,7 @@ class ControlServer {
   void answer_requests(Client& client);
   [[nodiscard]] static Progress next_slice(Client& client);
   [[nodiscard]] bool write_out(Client& client);
+  [[nodiscard]] static bool is_answered(const Client& client);
   void remove(Clients::iterator client);
 
   EventLoop& loop_;
