@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/operator_ssh.h"
+#include "cli/queue_owners.h"
 #include "shaper/core/guard.h"
 #include "shaper/live/nfqueue.h"
 #include "shaper/model/plain_text.h"
@@ -50,6 +51,29 @@ std::vector<QueuePair> read_answer(std::string_view answer, const Policy& policy
   return pairs;
 }
 
+void print(const std::vector<std::string>& notices) {
+  for (const std::string& notice : notices) std::fputs((notice + '\n').c_str(), stderr);
+}
+
+/// Who has the queues that the daemon would have bound.
+void tell_owners(ControlClient& daemon) {
+  const auto report = parse_status(daemon.request("status").body);
+  const bool known = report && !report->queues.empty();
+  print(queues_of_others(kFirstQueue + 2 * kPairsTried - 1,
+                         known ? std::optional{report->queues.front().number} : std::nullopt));
+}
+
+/// The queues of the links.
+std::vector<QueuePair> ask_to_load(ControlClient& daemon, const LoadedPolicy& policy) {
+  const std::string request = on_one_line(policy.name) + '\n' + policy.text;
+  try {
+    return read_answer(ask(daemon, "load", request), policy.policy);
+  } catch (const CommandError& error) {
+    if (error.code() == ExitCode::failed) tell_owners(daemon);
+    throw;
+  }
+}
+
 }  // namespace
 
 Iptables iptables_of(Backend backend, const std::string& lock_file) {
@@ -61,7 +85,9 @@ Iptables iptables_of(Backend backend, const std::string& lock_file) {
 std::vector<QueuePair> load(ControlClient& daemon, const LoadedPolicy& policy) {
   // Who may not look into others' processes leaves the guard as it is.
   if (probe_permission()) (void)ask(daemon, "guard", fmt::format("{}", fmt::join(ssh_ports(), " ")));
-  return read_answer(ask(daemon, "load", on_one_line(policy.name) + '\n' + policy.text), policy.policy);
+  std::vector<QueuePair> pairs = ask_to_load(daemon, policy);
+  print(queues_of_others(std::ranges::max(pairs, {}, &QueuePair::split).split, pairs.front().fast));
+  return pairs;
 }
 
 Policy guarded(Policy policy) {
@@ -85,7 +111,7 @@ Applied apply(ControlClient& daemon, const RuntimeFolder& folder, const LoadedPo
   }
   const auto notices = iptables.install(guarded(policy.policy), applied.queues);
   if (!notices) throw CommandError(ExitCode::failed, notices.error());
-  for (const std::string& notice : *notices) std::fputs((notice + '\n').c_str(), stderr);
+  print(*notices);
   (void)ask(daemon, "rules-installed");
   return applied;
 }

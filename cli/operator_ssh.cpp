@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <charconv>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -12,23 +10,12 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <system_error>
 
+#include "cli/processes.h"
 #include "shaper/model/plain_text.h"
 
 namespace shaper::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file{path};
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-fs::path of_process(pid_t process) {
-  return fs::path("/proc") / std::to_string(process);
-}
 
 // --- The connection that this command was called through -------------------------------------------------------------
 
@@ -45,7 +32,7 @@ std::optional<std::uint16_t> port_in(std::string_view environment) {
 
 /// The second field behind the process's name, which may hold anything.
 pid_t parent_of(pid_t process) {
-  const std::string text = content_of(of_process(process) / "stat");
+  const std::string text = file_of(process, "stat");
   std::istringstream fields{text.substr(text.rfind(')') + 1)};
   std::string state;
   pid_t parent = 0;
@@ -55,7 +42,7 @@ pid_t parent_of(pid_t process) {
 
 std::optional<std::uint16_t> port_called_through() {
   for (pid_t process = ::getpid(); process > 1; process = parent_of(process)) {
-    if (const auto port = port_in(content_of(of_process(process) / "environ"))) return port;
+    if (const auto port = port_in(file_of(process, "environ"))) return port;
   }
   return std::nullopt;
 }
@@ -91,14 +78,8 @@ void add_sockets(const char* path, Sockets& sockets) {
 
 /// Those that somebody listens on: an sshd has other sockets too, of what it forwards.
 void add_ports_of(pid_t process, const Sockets& sockets, std::set<std::uint16_t>& ports) {
-  std::error_code error;
-  for (fs::directory_iterator file(of_process(process) / "fd", error), end; !error && file != end;
-       file.increment(error)) {
-    constexpr std::string_view kSocket = "socket:[";
-    std::error_code ignored;
-    const std::string target = fs::read_symlink(file->path(), ignored).string();
-    if (!target.starts_with(kSocket)) continue;
-    const auto socket = sockets.port.find(target.substr(kSocket.size(), target.size() - kSocket.size() - 1));
+  for (const std::string& inode : sockets_of(process)) {
+    const auto socket = sockets.port.find(inode);
     if (socket != sockets.port.end() && sockets.listening.contains(socket->second)) ports.insert(socket->second);
   }
 }
@@ -115,10 +96,8 @@ std::vector<std::uint16_t> ssh_ports() {
   if (const auto port = port_called_through()) ports.insert(*port);
   Sockets sockets;
   for (const char* path : {"/proc/net/tcp", "/proc/net/tcp6"}) add_sockets(path, sockets);
-  std::error_code error;
-  for (fs::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
-    const auto process = parse_number<pid_t>(entry->path().filename().string());
-    if (process && is_ssh_server(content_of(of_process(*process) / "comm"))) add_ports_of(*process, sockets, ports);
+  for (const pid_t process : all_processes()) {
+    if (is_ssh_server(file_of(process, "comm"))) add_ports_of(process, sockets, ports);
   }
   return {ports.begin(), ports.end()};
 }

@@ -7,6 +7,7 @@
 
 #include "cli/apply.h"
 #include "cli/commands.h"
+#include "cli/queue_owners.h"
 #include "shaper/live/name_lookup.h"
 #include "shaper/live/nfqueue.h"
 #include "shaper/live/supervisor.h"
@@ -87,6 +88,13 @@ void add_rules(StatusReport& report, const std::optional<RuntimeFolder>& folder)
   }
 }
 
+/// Queues of other programs that ours had to make way for.
+void add_queues(StatusReport& report) {
+  if (report.queues.empty()) return;
+  const std::uint16_t last = std::ranges::max(report.queues, {}, &QueueReport::number).number;
+  for (const std::string& line : queues_of_others(last, report.queues.front().number)) warn(report, line);
+}
+
 void print(const StatusReport& report, bool json) {
   std::fputs(json ? (status_json(report) + '\n').c_str() : status_table(report).c_str(), stdout);
 }
@@ -160,7 +168,10 @@ ExitCode status(bool json) {
   if (!daemon) return status_without_daemon(folder, json);
   auto report = parse_status(ask(*daemon, "status"));
   if (!report) throw CommandError(ExitCode::failed, report.error());
-  if (probe_permission()) add_rules(*report, folder);
+  if (probe_permission()) {
+    add_rules(*report, folder);
+    add_queues(*report);
+  }
   print(*report, json);
   return ExitCode::done;
 }

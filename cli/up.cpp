@@ -13,15 +13,13 @@
 #include "cli/apply.h"
 #include "cli/commands.h"
 #include "cli/confirm.h"
+#include "shaper/live/nfqueue.h"
 #include "shaper/live/system_call.h"
 #include "shaper/model/report.h"
 #include "shaper/model/units_text.h"
 
 namespace shaper::cli {
 namespace {
-
-/// Where the daemon begins to look for free queues; only for --dry-run, it tells the real ones.
-constexpr std::uint16_t kUsualFirstQueue = 41'200;
 
 constexpr std::chrono::hours kLongestConfirm{24};
 
@@ -54,6 +52,7 @@ bool after_a_crash(const std::optional<RuntimeFolder>& folder) {
   return record && record->tells_of_a_crash(boot_id(), folder->cookie);
 }
 
+/// For --dry-run; the daemon tells the real ones.
 std::vector<QueuePair> expected_queues(std::optional<ControlClient>& daemon, const Policy& policy) {
   std::vector<QueueReport> bound;
   if (daemon) {
@@ -62,7 +61,7 @@ std::vector<QueuePair> expected_queues(std::optional<ControlClient>& daemon, con
   std::vector<QueuePair> pairs;
   for (std::size_t link = 0; link < policy.links.size(); ++link) {
     const bool known = 2 * link + 1 < bound.size();
-    const auto usual = static_cast<std::uint16_t>(kUsualFirstQueue + 2 * link);
+    const auto usual = static_cast<std::uint16_t>(kFirstQueue + 2 * link);
     pairs.push_back({static_cast<LinkIndex>(link), known ? bound[2 * link].number : usual,
                      known ? bound[2 * link + 1].number : static_cast<std::uint16_t>(usual + 1)});
   }

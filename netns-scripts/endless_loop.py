@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Puts a running program into an endless loop: usage: endless_loop.py PID
 
 In that process alone, the first instruction of libc's epoll_wait becomes a jump to itself. The program is at its own code

@@ -210,12 +210,13 @@ tl::expected<BoundQueue, BindRefusal> NfqueueSocket::bind(std::uint16_t number, 
   }
   if (error == 0) return BoundQueue{number, config.owners};
   // Ours already: a process of ours died before it could tell of it.
-  if (error == EBUSY) return tl::unexpected(BindRefusal{BindRefusal::Reason::taken, port_});
+  if (error == EBUSY) return tl::unexpected(BindRefusal{BindRefusal::Reason::taken, number, port_});
   if (error != EPERM) fail("bind to queue " + std::to_string(number), error);
   // EPERM has two meanings: the kernel asks for the privilege first and for the owner of the number then.
-  if (!probe_permission()) return tl::unexpected(BindRefusal{BindRefusal::Reason::no_permission, std::nullopt});
+  if (!probe_permission()) return tl::unexpected(BindRefusal{BindRefusal::Reason::no_permission, number, std::nullopt});
   const auto line = parse_queue_counters(kernel_table(), number);
-  return tl::unexpected(BindRefusal{BindRefusal::Reason::taken, line ? std::optional{line->port} : std::nullopt});
+  return tl::unexpected(
+      BindRefusal{BindRefusal::Reason::taken, number, line ? std::optional{line->port} : std::nullopt});
 }
 
 bool NfqueueSocket::let_through(std::uint16_t number) {
@@ -241,7 +242,7 @@ std::vector<PacketId> NfqueueSocket::release_all(std::span<const std::uint16_t> 
   return released;
 }
 
-std::string BindRefusal::text(std::uint16_t number) const {
+std::string BindRefusal::text() const {
   if (reason == Reason::no_permission) {
     return "binding queue " + std::to_string(number) + " needs CAP_NET_ADMIN in this network namespace";
   }

@@ -23,6 +23,11 @@
 
 namespace shaper {
 
+/// The pairs of queues that a daemon tries begin at an unusual number: 0 and its neighbours are what other programs
+/// take without thinking.
+inline constexpr std::uint16_t kFirstQueue = 41'200;
+inline constexpr int kPairsTried = 256;
+
 /// Packets that the kernel may hold per queue. Its own bound is 65,536 (two per hash bucket); at the bound it drops
 /// without telling why, so ours is lower and the core's lower still.
 inline constexpr std::uint32_t kQueueLength = 49'152;
@@ -46,10 +51,11 @@ struct BoundQueue {
 struct BindRefusal {
   enum class Reason : std::uint8_t { taken, no_permission };
   Reason reason = Reason::taken;
+  std::uint16_t number = 0;
   std::optional<std::uint32_t> owner;  ///< netlink port id (mostly the process id) of who has it, where known
 
   /// "queue 7 belongs to another process (port id 1234)", or the capability that is missing.
-  [[nodiscard]] std::string text(std::uint16_t number) const;
+  [[nodiscard]] std::string text() const;
 };
 
 /// What one receive() found.

@@ -23,10 +23,6 @@
 namespace shaper {
 namespace {
 
-/// Pairs begin at an unusual number: 0 and its neighbours are what other programs take without thinking.
-constexpr std::uint16_t kFirstQueue = 41'200;
-constexpr int kPairsTried = 256;
-
 HashKey random_key() {
   HashKey key{};
   const ssize_t count = ::getrandom(key.data(), sizeof key, 0);
@@ -204,16 +200,18 @@ tl::expected<std::vector<QueuePair>, std::string> Service::bind_queues(const Pol
 }
 
 tl::expected<QueuePair, std::string> Service::bind_next_pair(LinkIndex link) {
-  std::string reason;
+  std::optional<BindRefusal> refusal;
+  const std::uint16_t first = next_queue_;
   for (int i = 0; i < kPairsTried; ++i) {
     const QueuePair pair{link, next_queue_, static_cast<std::uint16_t>(next_queue_ + 1)};
     next_queue_ = static_cast<std::uint16_t>(next_queue_ + 2);
     const auto bound = packets_.bind(pair);
     if (bound) return pair;
-    reason = bound.error().text(pair.fast);
-    if (bound.error().reason == BindRefusal::Reason::no_permission) break;
+    refusal = bound.error();
+    if (refusal->reason == BindRefusal::Reason::no_permission) return tl::unexpected(refusal->text());
   }
-  return tl::unexpected(reason);
+  return tl::unexpected(fmt::format("no two neighbours of the {} queues from {} on are free: the last {}",
+                                    2 * kPairsTried, first, refusal->text()));
 }
 
 void Service::follow_mtus() {
