@@ -82,6 +82,10 @@ Iptables iptables_of(Backend backend, const std::string& lock_file) {
   return std::move(*iptables);
 }
 
+void tell_of_mixed(const Iptables& iptables) {
+  if (const auto line = iptables.mixed()) print({*line});
+}
+
 std::vector<QueuePair> load(ControlClient& daemon, const LoadedPolicy& policy) {
   // Who may not look into others' processes leaves the guard as it is.
   if (probe_permission()) (void)ask(daemon, "guard", fmt::format("{}", fmt::join(ssh_ports(), " ")));
@@ -112,6 +116,7 @@ Applied apply(ControlClient& daemon, const RuntimeFolder& folder, const LoadedPo
   const auto notices = iptables.install(guarded(policy.policy), applied.queues);
   if (!notices) throw CommandError(ExitCode::failed, notices.error());
   print(*notices);
+  tell_of_mixed(iptables);
   (void)ask(daemon, "rules-installed");
   return applied;
 }

@@ -32,4 +32,7 @@ Applied apply(ControlClient& daemon, const RuntimeFolder& folder, const LoadedPo
 /// iptables of `backend`; throws CommandError.
 [[nodiscard]] Iptables iptables_of(Backend backend, const std::string& lock_file);
 
+/// On stderr, if others have rules in the other back end.
+void tell_of_mixed(const Iptables& iptables);
+
 }  // namespace shaper::cli

@@ -60,11 +60,15 @@ void warn(StatusReport& report, const std::string& line) {
   if (std::ranges::find(report.warnings, line) == report.warnings.end()) report.warnings.push_back(line);
 }
 
-/// Looks at the rules, if we may; says so if not.
-void add_rules(StatusReport& report, const std::optional<RuntimeFolder>& folder) {
+using FoundIptables = Iptables::Expected<Iptables>;
+
+FoundIptables iptables_in_use(const std::optional<RuntimeFolder>& folder) {
   const auto record = undo_record_of(folder);
-  const auto iptables =
-      Iptables::of(record ? record->backend : Backend::host, folder ? folder->xtables_lock() : std::string());
+  return Iptables::of(record ? record->backend : Backend::host, folder ? folder->xtables_lock() : std::string());
+}
+
+/// Looks at the rules, if we may; says so if not.
+void add_rules(StatusReport& report, const FoundIptables& iptables) {
   const auto found = iptables ? iptables->inspect(policy_of(report), queues_of(report))
                               : tl::unexpected<std::string>(iptables.error());
   if (!found) {
@@ -88,8 +92,10 @@ void add_rules(StatusReport& report, const std::optional<RuntimeFolder>& folder)
   }
 }
 
-/// Queues of other programs that ours had to make way for.
-void add_queues(StatusReport& report) {
+/// Rules in the other back end, and queues that ours had to make way for.
+void add_other_programs(StatusReport& report, const FoundIptables& iptables) {
+  const auto mixed = iptables ? iptables->mixed() : std::nullopt;
+  if (mixed) warn(report, *mixed);
   if (report.queues.empty()) return;
   const std::uint16_t last = std::ranges::max(report.queues, {}, &QueueReport::number).number;
   for (const std::string& line : queues_of_others(last, report.queues.front().number)) warn(report, line);
@@ -106,15 +112,13 @@ void add_trouble(StatusReport& report, const RuntimeFolder& folder) {
 }
 
 /// Installs the rules of the policy in force. Returns how that went, for a sentence.
-std::string put_back(ControlClient& daemon, const StatusReport& report, const std::optional<RuntimeFolder>& folder) {
+std::string put_back(ControlClient& daemon, const StatusReport& report, const FoundIptables& iptables) {
   const std::string request = ask(daemon, "policy");
   const std::size_t line_end = std::min(request.find('\n'), request.size() - 1);
   const auto parsed = parse_policy(request.substr(line_end + 1), request.substr(0, line_end), system_names());
   if (!parsed) return fmt::format("not put back: {}", parsed.error().text());
-  const auto record = undo_record_of(folder);
-  const Iptables iptables =
-      iptables_of(record ? record->backend : Backend::host, folder ? folder->xtables_lock() : std::string());
-  const auto done = iptables.install(guarded(parsed->policy), queues_of(report));
+  const auto done = iptables.and_then(
+      [&](const Iptables& found) { return found.install(guarded(parsed->policy), queues_of(report)); });
   return done ? fmt::format("put back at {:%FT%TZ}", fmt::gmtime(std::time(nullptr)))
               : fmt::format("not put back: {}", done.error());
 }
@@ -124,7 +128,7 @@ ExitCode status_without_daemon(const std::optional<RuntimeFolder>& folder, bool 
   report.version = kVersion;
   report.mode = Mode::bypassed;
   if (folder) add_trouble(report, *folder);
-  if (probe_permission()) add_rules(report, folder);
+  if (probe_permission()) add_rules(report, iptables_in_use(folder));
   const bool rules = report.rules == RulesStatus::present;
   if (report.mode == Mode::blocked) {
     report.warnings.emplace_back("traffic is blocked until a daemon runs; 'shaper up' starts it, 'shaper down' opens");
@@ -140,7 +144,7 @@ ExitCode status_without_daemon(const std::optional<RuntimeFolder>& folder, bool 
 
 ExitCode tend(bool repair) {
   require_permission();
-  const auto folder = find_folder();
+  const FoundIptables iptables = iptables_in_use(find_folder());
   ControlClient daemon = connect_or_fail();
   auto report = parse_status(ask(daemon, "status"));
   if (!report) throw CommandError(ExitCode::failed, report.error());
@@ -148,11 +152,11 @@ ExitCode tend(bool repair) {
   const auto look = [&] {
     report->warnings.clear();
     report->rules.reset();
-    add_rules(*report, folder);
+    add_rules(*report, iptables);
   };
   look();
   if (repair && report->rules == RulesStatus::missing) {
-    text = fmt::format("{}\n{}\n", kRepaired, put_back(daemon, *report, folder));
+    text = fmt::format("{}\n{}\n", kRepaired, put_back(daemon, *report, iptables));
     look();
   } else {
     text = report->rules ? fmt::format("{}\n", rules_status_name(*report->rules)) : "unknown\n";
@@ -169,8 +173,9 @@ ExitCode status(bool json) {
   auto report = parse_status(ask(*daemon, "status"));
   if (!report) throw CommandError(ExitCode::failed, report.error());
   if (probe_permission()) {
-    add_rules(*report, folder);
-    add_queues(*report);
+    const FoundIptables iptables = iptables_in_use(folder);
+    add_rules(*report, iptables);
+    add_other_programs(*report, iptables);
   }
   print(*report, json);
   return ExitCode::done;

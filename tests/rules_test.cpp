@@ -12,6 +12,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "shaper/model/saved_rules.h"
+
 namespace shaper {
 namespace {
 
@@ -295,6 +297,20 @@ TEST(Rules, StateTellsPresentMissingAndPartly) {
 TEST(Rules, OtherTablesOfAFullSaveAreNotOurs) {
   const std::string save = "*filter\n:shaper-out - [0:0]\n-A FORWARD -j shaper-out\nCOMMIT\n*mangle\nCOMMIT\n";
   EXPECT_EQ(rules_to_remove(save), "");
+}
+
+TEST(SavedRules, TablesWithRulesOfOthersAreNamed) {
+  const std::string_view saved =
+      "*nat\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n"
+      "*mangle\n:POSTROUTING ACCEPT [0:0]\n:shaper-out - [0:0]\n-A POSTROUTING -m comment --comment shaper -j "
+      "shaper-out\n-A shaper-out -o eth0 -j NFQUEUE --queue-num 7\nCOMMIT\n";
+  EXPECT_THAT(foreign_tables(saved), IsEmpty()) << "ours and empty ones";
+  EXPECT_THAT(foreign_tables("*raw\n-A OUTPUT -j ACCEPT\n-A OUTPUT -j DROP\nCOMMIT\n*filter\n:FORWARD DROP [0:0]\n"
+                             "COMMIT\n# Table `mangle' is incompatible, use 'nft' tool.\n"),
+              ElementsAre("filter", "mangle", "raw"));
+  EXPECT_THAT(foreign_tables("*mangle\n-A OUTPUT -m comment --comment \" -j shaper-out \" -j ACCEPT\nCOMMIT\n"),
+              ElementsAre("mangle"));
+  EXPECT_THAT(foreign_tables(""), IsEmpty());
 }
 
 TEST(Rules, AFailedSecondFamilyCanBeTakenBackToWhatWasBefore) {

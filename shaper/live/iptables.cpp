@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "shaper/live/iptables_host.h"
+#include "shaper/model/saved_rules.h"
 
 namespace shaper {
 namespace {
@@ -191,6 +192,23 @@ Iptables::Expected<RulesReport> Iptables::inspect(const Policy& policy, std::spa
     all->behind.insert(all->behind.end(), report.behind.begin(), report.behind.end());
   }
   return *all;
+}
+
+/// Without a table's name, -save shows those that are there; with one, the legacy program would make it.
+std::optional<std::string> Iptables::mixed() const {
+  const Backend other = other_than(backend_);
+  std::string where;
+  for (const Family family : families(other)) {
+    const Outcome outcome = run({{program(family, other, "save")}, "", {}}, kTimeLimit);
+    const std::vector<std::string> tables = outcome.ok() ? foreign_tables(outcome.output) : std::vector<std::string>{};
+    if (tables.empty()) continue;
+    where += fmt::format("{}{} {}", where.empty() ? "" : ", ", family_name(family), fmt::join(tables, " and "));
+  }
+  if (where.empty()) return std::nullopt;
+  return fmt::format(
+      "iptables ({0}) has rules of others in {1}, and ours are for iptables ({2}): both hold, a packet meets the table "
+      "first that was made last, and 'shaper' looks at other rules in {2} only; keep all in one, as with --backend {0}",
+      name_of(other), where, name_of(backend_));
 }
 
 Iptables::Expected<std::vector<Command>> Iptables::plan_install(const Policy& policy,

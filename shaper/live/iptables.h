@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +50,10 @@ class Iptables {
 
   /// The state over both families in this back end; a host without IPv6 counts as IPv4 alone.
   [[nodiscard]] Expected<RulesReport> inspect(const Policy& policy, std::span<const QueuePair> queues) const;
+
+  /// What it means that others have rules in the other back end; nothing: they have none there, or it cannot be looked
+  /// at. Asking makes no table.
+  [[nodiscard]] std::optional<std::string> mixed() const;
 
   /// For --dry-run: what install() or remove() would run, changes only, with the full texts. Without the privilege to
   /// read the present rules, as on a host that has none of ours.

@@ -9,16 +9,38 @@ bool is_our_chain(std::string_view name) {
   return contains(kOurChains, name);
 }
 
+/// Calls visit(table, line) for each line; the table is empty before the first one.
+void for_each_line(std::string_view saved, auto&& visit) {
+  std::string table;
+  std::istringstream lines{std::string{saved}};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('*')) table = line.substr(1);
+    visit(table, line);
+  }
+}
+
 /// The lines of the table `mangle`, of a text that may hold others.
 std::vector<std::string> mangle_lines(std::string_view saved) {
   std::vector<std::string> mangle;
-  bool in_mangle = false;
-  std::istringstream lines{std::string{saved}};
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with('*')) in_mangle = line == "*mangle";
-    if (in_mangle) mangle.push_back(line);
-  }
+  for_each_line(saved, [&](const std::string& table, const std::string& line) {
+    if (table == "mangle") mangle.push_back(line);
+  });
   return mangle;
+}
+
+/// Of "# Table `filter' is incompatible, use 'nft' tool.", as iptables-nft-save says: filter.
+std::string incompatible_table(std::string_view line) {
+  constexpr std::string_view kBegin = "# Table `";
+  constexpr std::string_view kEnd = "' is incompatible";
+  const std::size_t end = line.find(kEnd);
+  if (!line.starts_with(kBegin) || end == line.npos) return "";
+  return std::string{line.substr(kBegin.size(), end - kBegin.size())};
+}
+
+/// A rule that is not ours and leads to nothing of ours, or a policy to drop.
+bool is_foreign(std::string_view line) {
+  if (line.starts_with("-A ")) return !is_our_chain(word_at(line, 3)) && !is_our_chain(target_of(line));
+  return line.starts_with(':') && line.find(" DROP [") != line.npos;
 }
 
 }  // namespace
@@ -65,6 +87,16 @@ SavedRules read_saved_rules(std::string_view saved) {
   std::ranges::stable_sort(found.ours.rules, {}, [](const std::string& rule) { return word_at(rule, 3); });
   std::ranges::sort(found.ours.jumps);
   return found;
+}
+
+std::vector<std::string> foreign_tables(std::string_view saved) {
+  std::vector<std::string> tables;
+  for_each_line(saved, [&](const std::string& table, const std::string& line) {
+    std::string found = is_foreign(line) ? table : incompatible_table(line);
+    if (!found.empty() && !contains(tables, found)) tables.push_back(std::move(found));
+  });
+  std::ranges::sort(tables);
+  return tables;
 }
 
 ForeignChains foreign_chains(std::string_view saved) {

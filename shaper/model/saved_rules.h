@@ -1,5 +1,5 @@
-// What stands in the table `mangle`, read from the text of iptables-save: what is ours, and what is not. Pure. Lines
-// are kept as iptables-save prints them.
+// What stands in the table `mangle`, read from the text of iptables-save: what is ours, and what is not; and which
+// tables have rules of others at all. Pure. Lines are kept as iptables-save prints them.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +36,10 @@ struct SavedRules {
 /// The rules of all chains that are not ours, by chain.
 using ForeignChains = std::map<std::string, std::vector<std::string>, std::less<>>;
 [[nodiscard]] ForeignChains foreign_chains(std::string_view saved);
+
+/// The tables, of a text that may have all, that hold rules of others, a policy to drop, or what iptables cannot read.
+/// Sorted: the order depends on the back end.
+[[nodiscard]] std::vector<std::string> foreign_tables(std::string_view saved);
 
 /// The word of `line` that begins at `from`; "-A CHAIN ..." has its chain at 3.
 [[nodiscard]] std::string_view word_at(std::string_view line, std::size_t from);
