@@ -1,5 +1,6 @@
-// Sends datagrams as fast as one thread can, for what iperf3 is too slow to fill. It blocks while its socket is full,
-// so it is held back by what a queue holds. usage: flood ADDRESS PORT [PAYLOAD_BYTES] (until it is ended)
+// Sends datagrams as fast as one thread can, for what iperf3 is too slow to fill, or so many in a second. It blocks
+// while its socket is full, so it is held back by what a queue of the same host holds. usage: flood ADDRESS PORT
+// [PAYLOAD_BYTES [PER_SECOND]] (until it is ended)
 //
 // The default payload of 22 bytes makes IPv4 frames of 64 (14 Ethernet, 20 IPv4, 8 UDP).
 #include <netdb.h>
@@ -7,14 +8,16 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 namespace {
 
 constexpr std::size_t kSmallestFrame = 22;
-constexpr std::size_t kDatagramsPerCall = 64;
+constexpr long kDatagramsPerCall = 64;
 
 /// A connected datagram socket, or -1.
 int connect_to(const char* host, const char* port) {
@@ -32,10 +35,11 @@ int connect_to(const char* host, const char* port) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::size_t size = argc == 4 ? std::strtoul(argv[3], nullptr, 10) : kSmallestFrame;
-  const int descriptor = argc == 3 || argc == 4 ? connect_to(argv[1], argv[2]) : -1;
+  const std::size_t size = argc >= 4 ? std::strtoul(argv[3], nullptr, 10) : kSmallestFrame;
+  const long per_second = argc >= 5 ? std::strtol(argv[4], nullptr, 10) : 0;
+  const int descriptor = argc >= 3 && argc <= 5 ? connect_to(argv[1], argv[2]) : -1;
   if (descriptor < 0) {
-    std::fputs("usage: flood ADDRESS PORT [PAYLOAD_BYTES]\n", stderr);
+    std::fputs("usage: flood ADDRESS PORT [PAYLOAD_BYTES [PER_SECOND]]\n", stderr);
     return 2;
   }
   std::vector<char> payload(size);
@@ -45,7 +49,9 @@ int main(int argc, char** argv) {
     message.msg_hdr.msg_iov = &piece;
     message.msg_hdr.msg_iovlen = 1;
   }
-  while (true) {
+  const auto gap = std::chrono::nanoseconds{per_second > 0 ? std::nano::den * kDatagramsPerCall / per_second : 0};
+  for (auto due = std::chrono::steady_clock::now();; due += gap) {
+    if (per_second > 0) std::this_thread::sleep_until(due);
     // A full device queue answers ENOBUFS, a port without a listener ECONNREFUSED: both are no end.
     if (sendmmsg(descriptor, messages.data(), messages.size(), 0) < 0 && errno != ENOBUFS && errno != ECONNREFUSED) {
       std::perror("flood: sendmmsg");
