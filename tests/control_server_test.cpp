@@ -9,6 +9,8 @@
 #include <array>
 #include <filesystem>
 
+#include "shaper/live/clock.h"
+
 namespace shaper {
 namespace {
 
@@ -22,6 +24,9 @@ class ControlServerTest : public testing::Test {
     folder_ = pattern;
     server_.emplace(loop_, listen_at(folder_ / "control"),
                     [](const Request& request, const Peer&) { return answer(request); });
+    server_->open();
+    loop_.on_timer([this] { loop_.stop(); });  // nothing waits for ever
+    loop_.set_timer(monotonic_now() + std::chrono::seconds{10});
   }
   void TearDown() override {
     server_.reset();
