@@ -33,14 +33,14 @@ std::string incompatible_table(std::string_view line) {
   constexpr std::string_view kBegin = "# Table `";
   constexpr std::string_view kEnd = "' is incompatible";
   const std::size_t end = line.find(kEnd);
-  if (!line.starts_with(kBegin) || end == line.npos) return "";
+  if (!line.starts_with(kBegin) || end == std::string_view::npos) return "";
   return std::string{line.substr(kBegin.size(), end - kBegin.size())};
 }
 
 /// A rule that is not ours and leads to nothing of ours, or a policy to drop.
 bool is_foreign(std::string_view line) {
   if (line.starts_with("-A ")) return !is_our_chain(word_at(line, 3)) && !is_our_chain(target_of(line));
-  return line.starts_with(':') && line.find(" DROP [") != line.npos;
+  return line.starts_with(':') && line.find(" DROP [") != std::string_view::npos;
 }
 
 }  // namespace
