@@ -197,6 +197,44 @@ TEST(Grants, SurviveASwapOfThePolicy) {
   EXPECT_EQ(sim.broken(), "");
 }
 
+TEST(Grants, ALimitThatRefusesDropsWhatIsHeldAndWhatComes) {
+  for (const bool keyed : {false, true}) {
+    Policy policy = clustered(keyed ? std::optional<KeyPolicy>(KeyPolicy{EachBy::source}) : std::nullopt);
+    policy.classes[0].aqm = false;
+    Sim sim({.policy = policy});
+    for (int n = 0; n < 5; ++n) sim.send(packet_of(1));
+    const LimitKey bucket = sim.demand().at(0).from;
+    EXPECT_EQ(sim.held(), 5U);
+    sim.refuse(bucket, true);
+    EXPECT_EQ(sim.held(), 0U);
+    sim.send(packet_of(1));
+    EXPECT_EQ(sim.dropped(DropReason::refused), 6U);
+    EXPECT_EQ(sim.demand().at(0).waiting.value, 0U);
+    sim.refuse(bucket, false);
+    sim.send(packet_of(1));
+    EXPECT_EQ(sim.held(), 1U);
+    sim.count();
+    EXPECT_EQ(sim.broken(), "");
+  }
+}
+
+TEST(Grants, OthersGoOnWhileALimitRefuses) {
+  Policy policy = clustered(KeyPolicy{EachBy::source});
+  Sim sim({.policy = policy});
+  for (const std::uint32_t host : {1U, 2U}) {
+    for (int n = 0; n < 3; ++n) sim.send(packet_of(flow_of(host, 0)));
+  }
+  const std::vector<Demand> demands = sim.demand();
+  ASSERT_EQ(demands.size(), 2U);
+  sim.refuse(demands[0].from, true);
+  EXPECT_EQ(sim.held(), 3U);
+  sim.grant({demands[1].from, {3 * 1'514}, sim.now() + 1s, kAnyPace});
+  sim.run_for(1us);
+  EXPECT_EQ(sim.held(), 0U);
+  EXPECT_EQ(sim.dropped(), 3U);
+  EXPECT_EQ(sim.broken(), "");
+}
+
 TEST(Grants, WhatWaitsIsCountedOnceAfterASwapAndARestart) {
   Sim sim({.policy = clustered()});
   for (int n = 0; n < 3; ++n) sim.send(packet_of(1));

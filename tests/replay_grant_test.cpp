@@ -69,6 +69,13 @@ std::string log_of_a_grant() {
   }
   EXPECT_LE(shaper.take_back(grant.to, {6000}, Instant{2s}), ByteCount{6000});
   log.take_back(Instant{2s}, grant.to, {6000});
+  const Instant end{3s};
+  shaper.refuse(grant.to, true, end, verdicts);
+  log.refuse(end, grant.to, true);
+  ++packet.id.number;
+  shaper.on_packet(packet, end, verdicts);
+  log.arrival(end, packet);
+  write_outcomes(end);
   return text;
 }
 
@@ -78,7 +85,7 @@ TEST(ReplayLog, GrantsAreRepeated) {
                                                                                       << log;
   const auto result = replay_log(log, "log", read_cluster_policy);
   ASSERT_TRUE(result) << result.error();
-  EXPECT_EQ(result->verdicts, 3u);
+  EXPECT_EQ(result->verdicts, 4u);
   EXPECT_FALSE(result->cut_short);
 
   std::string smaller = log;
@@ -96,6 +103,7 @@ TEST(ReplayLog, AGrantThatCannotBeIsRefused) {
   const Change changes[] = {
       {"grant limit=0", "grant limit=1", "the policy has no cluster limit of this number"},
       {"take_back limit=0", "take_back limit=1", "the policy has no cluster limit of this number"},
+      {"refuse limit=0", "refuse limit=1", "the policy has no cluster limit of this number"},
       {"bytes=10000 ", "bytes=18446744073709551615 ", "a grant out of range"},
       {"take_back limit=0:tenant bytes=6000", "take_back limit=0:tenant bytes=9999999999999", "a grant out of range"},
       {"until=9000000000", "until=9223372036854775807", "a grant's end out of range"},

@@ -152,6 +152,11 @@ class Sim {
     return taken;
   }
 
+  void refuse(const LimitKey& at, bool on) {
+    core_.refuse(at, on, now_, out_);
+    settle();
+  }
+
   [[nodiscard]] std::vector<Demand> demand() {
     std::vector<Demand> demands;
     core_.demand(now_, demands);

@@ -89,6 +89,8 @@ class ClassQueue {
   void give_up(Flow& flow, std::vector<HeldPacket>& packets);
   /// Drops up to `packets`, one after the other from whichever flow holds most then: too many are held altogether.
   void make_room(std::size_t packets, Instant now, Verdicts& out);
+  /// Drops what the flow holds if a bucket on its way refuses it.
+  void drop_refused(Flow& flow, Instant now, Verdicts& out);
   /// Lets all held packets of a flow go unmetered.
   void pass(Flow& flow, Instant now, Verdicts& out);
   void count_lost(const Verdict& verdict);
@@ -139,6 +141,7 @@ class ClassQueue {
   void note_change();
 
   // Held packets (class_queue_packets.cpp).
+  [[nodiscard]] bool is_refused(const Flow& flow) const;
   void append(Flow& flow, const HeldPacket& packet);
   HeldPacket take_head(Flow& flow);
   void count_backlog(Flow& flow, ByteCount before);

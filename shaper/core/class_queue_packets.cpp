@@ -30,9 +30,23 @@ bool ClassQueue::admit(Flow& flow, const HeldPacket& packet, Instant now, Verdic
     limit->arrived(packet.wire_bytes);
     limit->accrue(now);
   }
+  if (is_refused(flow)) {
+    drop(flow, packet, DropReason::refused, out);
+    return false;
+  }
   if (policy_.over != Over::drop || conforms(flow, packet.wire_bytes)) return true;
   drop(flow, packet, DropReason::policed, out);
   return false;
+}
+
+bool ClassQueue::is_refused(const Flow& flow) const {
+  return std::any_of(flow.buckets.begin(), flow.buckets.end(),
+                     [](const KeyedBucket* bucket) { return bucket->meter.refuses(); }) ||
+         std::any_of(limits_.begin(), limits_.end(), [](const Meter* limit) { return limit->refuses(); });
+}
+
+void ClassQueue::drop_refused(Flow& flow, Instant now, Verdicts& out) {
+  while (is_refused(flow) && !flow.idle()) drop_head(flow, DropReason::refused, now, out);
 }
 
 /// A policer's word: its own buckets must cover what it holds already (for the link's sake) and the packet.

@@ -44,7 +44,9 @@ struct Limit : Alarm {
     snapshot.index = index;
     snapshot.keys = keyed ? static_cast<std::uint32_t>(keyed->size()) : 1;
     snapshot.rate = (keyed ? keyed->rate : rate).rate(now);
-    if (meter) {
+    if (meter && meter->wallet() != nullptr) {
+      snapshot.credit = meter->wallet()->left_at(now);
+    } else if (meter) {
       snapshot.depth = spec.depth();
       snapshot.credit = meter->credit_at(now);
     }

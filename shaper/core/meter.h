@@ -24,6 +24,7 @@ struct Wallet {
   ByteCount arrived;  ///< wire bytes since it exists
   ByteCount spent;
   ByteCount held;
+  bool refuses = false;  ///< nothing passes, and nothing waits
 
   void grant(ByteCount bytes, Instant until) {
     largest = std::max(largest, bytes);
@@ -92,6 +93,9 @@ class Meter {
     wallet_->left -= taken;
     return taken;
   }
+
+  void refuse(bool on) { wallet_->refuses = on; }
+  [[nodiscard]] bool refuses() const { return wallet_ && wallet_->refuses; }
 
   /// A packet of `length` wire bytes came that will have to pass.
   void arrived(ByteCount length) {

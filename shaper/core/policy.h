@@ -106,6 +106,21 @@ enum class Discipline : std::uint8_t { token, leaky };
 /// Where a limit is kept: on this host, or over all hosts together.
 enum class Scope : std::uint8_t { host, cluster };
 
+/// What a limit over all hosts does on this one while its Redis does not answer: refuse all packets, let all pass, or
+/// keep a rate of its own.
+enum class WithoutRedis : std::uint8_t { reject, allow, degrade };
+
+/// What a limit over all hosts has beside the keys of every limit.
+struct ClusterRule {
+  WithoutRedis without_redis = WithoutRedis::degrade;
+  bool reserve = false;                ///< the share of hosts that are missing stays free
+  bool observe = false;                ///< counted, but nobody is held up
+  std::optional<DataRate> local_rate;  ///< of this host without Redis; absent: its share of the rate
+  std::optional<DataRate> max_rate;    ///< no more than this is taken from Redis as the limit's rate
+
+  friend bool operator==(const ClusterRule&, const ClusterRule&) = default;
+};
+
 /// What a rule does with packets while no daemon is there.
 enum class WithoutDaemon : std::uint8_t { pass, block };
 
@@ -131,6 +146,7 @@ struct LimitPolicy {
   std::optional<KeyPolicy> by;  ///< one such bucket for each key; absent: one for all
   Scope scope = Scope::host;
   Discipline discipline = Discipline::token;
+  ClusterRule cluster = {};  ///< meant with that scope only
 
   friend bool operator==(const LimitPolicy&, const LimitPolicy&) = default;
 };

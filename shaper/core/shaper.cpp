@@ -350,6 +350,9 @@ void Shaper::on_grant(const Grant& grant, Instant now, Verdicts& out) {
 ByteCount Shaper::take_back(const LimitKey& from, ByteCount bytes, Instant now) {
   return state_->take_back(from, bytes, now);
 }
+void Shaper::refuse(const LimitKey& at, bool on, Instant now, Verdicts& out) {
+  state_->refuse(at, on, now, out);
+}
 void Shaper::demand(Instant now, std::vector<Demand>& demands) const {
   state_->demand(now, demands);
 }

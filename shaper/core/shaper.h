@@ -109,6 +109,9 @@ class Shaper {
   /// Takes back up to `bytes` of what is left: they were given to somebody else. Returns what was there.
   [[nodiscard]] ByteCount take_back(const LimitKey& from, ByteCount bytes, Instant now);
 
+  /// While on, the bucket's packets are dropped, those that are held too.
+  void refuse(const LimitKey& at, bool on, Instant now, Verdicts& out);
+
   /// Appends the demand of every bucket of cluster limits that exists.
   void demand(Instant now, std::vector<Demand>& demands) const;
 

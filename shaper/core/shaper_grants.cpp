@@ -40,6 +40,16 @@ ByteCount Shaper::State::take_back(const LimitKey& from, ByteCount bytes, Instan
   return meter->take_back(bytes);
 }
 
+void Shaper::State::refuse(const LimitKey& at, bool on, Instant now, Verdicts& out) {
+  begin(now);
+  Meter* meter = granted_meter(*scheduler_, at);
+  if (meter == nullptr || meter->refuses() == on) return;
+  meter->refuse(on);
+  if (!on) return;
+  for (Flow* flow : flows_.all()) flow->owner->drop_refused(*flow, now, out);
+  scheduler_->run(now, out);
+}
+
 void Shaper::State::demand(Instant now, std::vector<Demand>& demands) const {
   for (std::size_t i = 0; i < scheduler_->limits().size(); ++i) {
     const Limit& limit = *scheduler_->limits()[i];

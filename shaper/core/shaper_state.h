@@ -36,6 +36,7 @@ class Shaper::State {
   void restore(ImageReader& image, Instant now, Verdicts& out);
   void on_grant(const Grant& grant, Instant now, Verdicts& out);
   [[nodiscard]] ByteCount take_back(const LimitKey& from, ByteCount bytes, Instant now);
+  void refuse(const LimitKey& at, bool on, Instant now, Verdicts& out);
   void demand(Instant now, std::vector<Demand>& demands) const;
   void pass_all(Instant now, Verdicts& out);
   [[nodiscard]] Explanation explain(const Packet& packet) const;

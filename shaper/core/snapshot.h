@@ -65,10 +65,10 @@ struct LinkSnapshot {
 
 struct LimitSnapshot {
   LimitIndex index = 0;
-  std::uint32_t keys = 0;          ///< buckets that exist; 1 for a limit without `by`
-  DataRate rate;                   ///< measured on the wire over the last second, all keys together
-  std::optional<ByteCount> depth;  ///< of the one bucket; absent with `by`
-  std::optional<ByteCount> credit;
+  std::uint32_t keys = 0;           ///< buckets that exist; 1 for a limit without `by`
+  DataRate rate;                    ///< measured on the wire over the last second, all keys together
+  std::optional<ByteCount> depth;   ///< of the one bucket; absent with `by`, and where grants are spent
+  std::optional<ByteCount> credit;  ///< or what is left of its grants
   ByteCount late_bytes;
 };
 

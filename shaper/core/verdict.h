@@ -17,11 +17,12 @@ enum class DropReason : std::uint8_t {
   max_delay,  ///< waited longer than the class allows
   held,       ///< the link holds as many packets as the kernel queue bears
   aqm,        ///< CoDel: the flow's queue has been too long for an interval
+  refused,    ///< a limit over all hosts refuses everything while its Redis does not answer
 };
-inline constexpr std::size_t kDropReasons = 5;
+inline constexpr std::size_t kDropReasons = 6;
 /// The names of the reasons in reports, in the order of the enumeration.
-inline constexpr std::array<std::string_view, kDropReasons> kDropReasonNames{"policed", "backlog", "max_delay", "held",
-                                                                             "aqm"};
+inline constexpr std::array<std::string_view, kDropReasons> kDropReasonNames{"policed", "backlog", "max_delay",
+                                                                             "held",    "aqm",     "refused"};
 
 enum class Decision : std::uint8_t {
   accept,  ///< departs now

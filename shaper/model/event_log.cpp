@@ -169,6 +169,14 @@ void EventLog::take_back(Instant now, const LimitKey& from, ByteCount bytes) {
   text_ += '\n';
 }
 
+void EventLog::refuse(Instant now, const LimitKey& at, bool on) {
+  append(text_, "{} refuse ", nanos(now));
+  limit(at);
+  append(text_, " on={}", on ? 1 : 0);
+  append_key(text_, at.key);
+  text_ += '\n';
+}
+
 void EventLog::outcomes(Instant now, std::span<const Verdict> verdicts) {
   for (const Verdict& each : verdicts) verdict(now, "", each);
 }

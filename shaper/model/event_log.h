@@ -79,6 +79,12 @@ struct TakenBack {
   ByteCount bytes;  ///< asked for; what was there follows from the log
 };
 
+/// A cluster limit drops everything from now on, or no more.
+struct Refused {
+  LimitKey at;
+  bool on = false;
+};
+
 /// A verdict that the call before it gave.
 struct Outcome {
   Verdict verdict;
@@ -90,7 +96,7 @@ struct Skipped {
 };
 
 using Body = std::variant<PolicyText, Name, GuardPorts, Mtu, Start, Arrival, Release, QueuesDry, Departed, Swap,
-                          MtuChange, Lost, PassAll, Granted, TakenBack, Outcome, Skipped>;
+                          MtuChange, Lost, PassAll, Granted, TakenBack, Refused, Outcome, Skipped>;
 
 }  // namespace event
 
@@ -132,6 +138,7 @@ class EventLog {
   void pass_all(Instant now);
   void grant(Instant now, const Grant& grant);
   void take_back(Instant now, const LimitKey& from, ByteCount bytes);
+  void refuse(Instant now, const LimitKey& at, bool on);
   void outcomes(Instant now, std::span<const Verdict> verdicts);
   void skipped(std::uint64_t lines);
 

@@ -96,6 +96,14 @@ event::TakenBack taken_back(LineReader& line) {
   return taken;
 }
 
+event::Refused refused(LineReader& line) {
+  event::Refused refused;
+  refused.at.limit = index_of<LimitIndex>(line, "limit");
+  refused.on = line.number_of<std::uint32_t>("on") != 0;
+  while (!line.at_end() && line.error().empty()) key_option(line, refused.at.key);
+  return refused;
+}
+
 /// The rest of a verdict's line, behind the word for its decision.
 Verdict verdict(LineReader& line, Decision decision) {
   Verdict verdict;
@@ -196,6 +204,7 @@ event::Body timed_line(LineReader& line) {
   if (what == "swap") return event::Swap{line.quoted("the policy in quotation marks")};
   if (what == "grant") return granted(line);
   if (what == "take_back") return taken_back(line);
+  if (what == "refuse") return refused(line);
   if (what == "lost") return event::Lost{lost_verdict(line)};
   if (what == "mtu") {
     event::MtuChange change;

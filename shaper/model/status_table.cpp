@@ -128,6 +128,7 @@ constexpr std::array<std::string_view, kDropReasons> kAdvice{
     "they waited longer than they may: aqm = true, a larger max_delay or a higher rate loses less",
     "the kernel queue holds all that it may: senders do not slow down",
     "",
+    "without_redis = \"degrade\" lets its share pass while Redis does not answer",
 };
 
 std::string advice_text(const std::vector<ClassReport>& classes) {

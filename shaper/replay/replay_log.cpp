@@ -82,10 +82,13 @@ class LogPlayer {
     return bytes < kSmallestMtu || bytes > kLargestMtu ? "an MTU out of range" : "";
   }
 
+  std::string check_limit(const LimitKey& bucket) const {
+    const bool known = bucket.limit < policy_.limits.size() && policy_.limits[bucket.limit].scope == Scope::cluster;
+    return known ? "" : "the policy has no cluster limit of this number";
+  }
+
   std::string check_grant(const LimitKey& bucket, ByteCount bytes) const {
-    if (bucket.limit >= policy_.limits.size() || policy_.limits[bucket.limit].scope != Scope::cluster) {
-      return "the policy has no cluster limit of this number";
-    }
+    if (std::string error = check_limit(bucket); !error.empty()) return error;
     return bytes > kLargestGrant ? "a grant out of range" : "";
   }
 
@@ -186,6 +189,13 @@ class LogPlayer {
     if (error.empty()) error = check_grant(line.from, line.bytes);
     // What was there is in the core alone, and so the same here.
     if (error.empty()) static_cast<void>(shaper_->take_back(line.from, line.bytes, now_));
+    return error;
+  }
+
+  std::string on(const event::Refused& line) {
+    std::string error = begin_call();
+    if (error.empty()) error = check_limit(line.at);
+    if (error.empty()) shaper_->refuse(line.at, line.on, now_, verdicts_);
     return error;
   }
 
