@@ -21,9 +21,11 @@ struct LeaseAsk {
   DataRate want;               ///< what this host's traffic could use
   ByteCount need;              ///< at most so much is granted
   ByteCount give_back;         ///< of earlier grants, unused
+  ByteCount debt{};            ///< spent beyond what was granted
   bool in_fallback = false;    ///< spends by its own rule until an answer comes
   bool leaving = false;        ///< has no traffic any more: no member from now on
-  bool reserve = false;        ///< keep the share of members free that are missing for less than a minute
+  bool reserve = false;        ///< while this host is missing, for less than a minute, its share is kept free
+  DataRate local_rate{};       ///< that share: what this host spends in fallback; zero for an equal part
   bool observe = false;        ///< count, but nobody is held up
 
   friend bool operator==(const LeaseAsk&, const LeaseAsk&) = default;
@@ -37,6 +39,7 @@ struct LeaseAnswer {
     old_config,  ///< granted, by the newer rate and burst below
     replay,      ///< the same sequence again: the answer of then
     stale,       ///< an older sequence: nothing was done
+    crowded,     ///< the bucket has as many hosts as it can have: nothing is granted
   };
   Status status = Status::granted;
   ByteCount grant;

@@ -1,0 +1,171 @@
+// Asks and answers of a Lease.
+#include <utility>
+
+#include "shaper/cluster/lease.h"
+#include "shaper/cluster/lease_amounts.h"
+
+namespace shaper {
+namespace {
+
+constexpr Nanos kFirstPause = std::chrono::milliseconds{20};  // after a failed ask, doubled with each
+constexpr Nanos kLongestPause = std::chrono::milliseconds{500};
+constexpr unsigned kMostDoublings = 5;
+constexpr std::int64_t kTickJitter = 5;    // percent
+constexpr std::int64_t kPauseJitter = 25;  // percent
+
+/// The clock of Redis has been set if it moved by more against ours.
+constexpr Nanos kClockJump = std::chrono::milliseconds{50};
+
+/// As far as Nanos can say; a later time is odd anyway.
+constexpr std::uint64_t kLastMicrosecond = 9'000'000'000'000'000;
+
+}  // namespace
+
+bool Lease::may_ask(Instant now) const {
+  return !in_flight_ && now >= next_ask() && (unanswered_ || !said_goodbye_ || returning_.value > 0);
+}
+
+std::optional<LeaseAsk> Lease::ask(Instant now) {
+  if (!may_ask(now)) return std::nullopt;
+  if (!unanswered_) unanswered_ = compose(now);
+  unanswered_->in_fallback = state_ == LeaseState::fallback;
+  in_flight_ = true;
+  sent_ = now;
+  tick_ = now + jitter_.around(interval(), kTickJitter);
+  ++counters_.asks;
+  return unanswered_;
+}
+
+LeaseAsk Lease::compose(Instant now) {
+  LeaseAsk ask;
+  ask.bucket = policy_.bucket;
+  ask.config = policy_.config;
+  ask.rate = policy_.rate;
+  ask.burst = policy_.burst;
+  ask.interval = interval();
+  ask.lease = kLeasePeriods * ask.interval;
+  ask.sequence = sequence_++;
+  asked_at_ = now;
+  ask.give_back = std::exchange(returning_, {});
+  ask.reserve = policy_.reserve;
+  if (policy_.local_rate || policy_.hosts > 0) ask.local_rate = fallback_rate();
+  ask.observe = policy_.observe;
+  if (idle(now)) {
+    ask.leaving = true;
+    if (state_ == LeaseState::leased) become(LeaseState::cold, LeaseReason::idle, now);
+    valid_until_.reset();
+    return ask;
+  }
+  const ByteCount want = wanted();
+  if (want.value > 0) ask.want = rate_of(want, ask.interval);
+  const ByteCount wallet = state_ == LeaseState::fallback ? ByteCount{} : left_;
+  if (want + loan_ > wallet) ask.need = want + loan_ - wallet;
+  return ask;
+}
+
+void Lease::on_answer(const LeaseAnswer& answer, std::uint64_t sequence, Instant sent, Instant now) {
+  if (!unanswered_ || sequence != unanswered_->sequence) {
+    ++counters_.ignored;
+    return;
+  }
+  const LeaseAsk asked = *std::exchange(unanswered_, std::nullopt);
+  const bool stale = answer.status == LeaseAnswer::Status::stale;  // somebody else uses our name
+  if (stale || answer.status == LeaseAnswer::Status::crowded) {
+    // Nothing was done: the next ask takes the bytes along.
+    returning_ += asked.give_back;
+    return failed(stale ? LeaseReason::odd : LeaseReason::unavailable, now);
+  }
+  in_flight_ = false;
+  failures_ = 0;
+  not_before_ = now;
+  counters_.returned += asked.give_back;
+  learn(answer, now);
+  // An answer cannot give more than was asked for.
+  ByteCount bytes = std::min(answer.grant, asked.need);
+  counters_.granted += bytes;
+  const Instant until = sent + asked.lease;
+  const bool jumped = clock_jumped(answer, sent, now);
+  if (jumped) {
+    ++counters_.clock_jumps;
+    counters_.discarded += std::exchange(bytes, {});
+    tick_ = now;
+  }
+  if (now >= until) {
+    ++counters_.late;
+    returning_ += bytes;
+    return;
+  }
+  if (state_ == LeaseState::fallback) withdraw();
+  bytes = pay_loan(bytes);
+  if (asked.leaving) return said_goodbye(now);
+  valid_until_ = until;
+  become(LeaseState::leased, LeaseReason::answer, now);
+  take_in(bytes, until);
+}
+
+void Lease::said_goodbye(Instant now) {
+  said_goodbye_ = idle(now);
+  welcomed_ = false;
+  redis_clock_.reset();
+  become(LeaseState::cold, LeaseReason::idle, now);
+}
+
+/// What is left of a grant when first packets are paid for.
+ByteCount Lease::pay_loan(ByteCount bytes) {
+  const ByteCount paid = std::min(loan_, bytes);
+  loan_ -= paid;
+  loan_left_ = std::min(loan_left_, loan_);
+  return bytes - paid;
+}
+
+/// Grants go to the core, where they are spent evenly.
+void Lease::take_in(ByteCount bytes, Instant until) {
+  left_ += bytes;
+  if (policy_.observe) return;
+  const ByteCount wallet = left_ - std::min(left_, to_take_);
+  const std::uint64_t times = policy_.discipline == Discipline::leaky ? 1 : 2;
+  DataRate pace = rate_of({times * wallet.value}, interval());
+  if (policy_.max_rate) pace = std::min(pace, *policy_.max_rate);
+  give(bytes, until, pace);
+}
+
+void Lease::learn(const LeaseAnswer& answer, Instant now) {
+  tokens_ = answer.tokens;
+  members_.saw(answer.members, now);
+  rate_ = answer.config > policy_.config ? answer.rate : policy_.rate;
+  if (policy_.max_rate && rate_ > *policy_.max_rate) {
+    ++counters_.too_fast;
+    rate_ = *policy_.max_rate;
+  }
+}
+
+bool Lease::clock_jumped(const LeaseAnswer& answer, Instant sent, Instant now) {
+  const Nanos uncertain = (now - sent) / 2;
+  const Nanos redis =
+      std::chrono::microseconds{static_cast<std::int64_t>(std::min(answer.redis_time_us, kLastMicrosecond))};
+  const Offset fresh{redis - (sent + uncertain).time_since_epoch(), uncertain};
+  const std::optional<Offset> before = std::exchange(redis_clock_, fresh);
+  if (!before) return false;
+  const Nanos moved = std::chrono::abs(fresh.offset - before->offset);
+  return moved > kClockJump + fresh.uncertain + before->uncertain;
+}
+
+void Lease::on_failure(std::uint64_t sequence, Instant sent, LeaseReason reason, Instant now) {
+  const bool is_ours = in_flight_ && unanswered_ && unanswered_->sequence == sequence && *sent_ == sent;
+  if (is_ours) failed(reason, now);
+}
+
+void Lease::failed(LeaseReason reason, Instant now) {
+  in_flight_ = false;
+  failure_ = reason;
+  ++counters_.failures[static_cast<std::size_t>(reason)];
+  const Nanos pause = std::min(kFirstPause * (1 << std::min(failures_, kMostDoublings)), kLongestPause);
+  ++failures_;
+  not_before_ = now + jitter_.around(pause, kPauseJitter);
+}
+
+void Lease::on_connected(Instant now) {
+  if (failures_ > 0) not_before_ = now;
+}
+
+}  // namespace shaper
