@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "shaper/model/address_text.h"
+#include "shaper/model/policy_text.h"
 
 namespace shaper {
 namespace {
@@ -58,6 +59,47 @@ LinkPolicy plain_link(const std::string& name, const std::string& interface) {
 ClassPolicy class_with(const std::string& keys) {
   const ParsedPolicy policy = accepted(kClass + keys);
   return policy.policy.classes.empty() ? ClassPolicy{} : policy.policy.classes.front();
+}
+
+TEST(Config, ReadsAClusterAndItsLimits) {
+  const ParsedPolicy parsed = accepted(R"(version = 1
+[cluster]
+redis = "redis://[2001:db8::1]:6379"
+host = "edge-1"
+hosts = 10
+interval = "50ms"
+user = "shaper"
+password_file = "/etc/shaper/redis password"
+[[link]]
+name = "up"
+interface = "eth0"
+[[limit]]
+name = "tenant"
+rate = "80mbit"
+scope = "cluster"
+without_redis = "reject"
+reserve = true
+observe = true
+local_rate = "1mbit"
+max_rate = "100mbit"
+strategy = "grants"
+[[class]]
+name = "all"
+link = "up"
+default = true
+limits = "tenant"
+)");
+  ASSERT_TRUE(parsed.host.cluster);
+  EXPECT_EQ(*parsed.host.cluster,
+            (ClusterPolicy{"[2001:db8::1]:6379", "edge-1", 10, 50ms, "shaper", "/etc/shaper/redis password"}));
+  const LimitPolicy& limit = parsed.policy.limits.at(0);
+  EXPECT_EQ(limit.scope, Scope::cluster);
+  EXPECT_EQ(limit.burst, Burst{Nanos{100ms}});
+  EXPECT_EQ(limit.cluster, (ClusterRule{WithoutRedis::reject, true, true, DataRate{1'000'000}, DataRate{100'000'000}}));
+  const std::string text = describe_policy(parsed.policy, parsed.host);
+  for (const char* part : {"[2001:db8::1]:6379", "edge-1", "10 hosts", "reject", "100 Mbit/s", "nobody is held up"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
 }
 
 TEST(Config, ReadsEveryKey) {

@@ -52,6 +52,7 @@ ParsedPolicy read_policy(const tree::Table& table, const NameLookup& names, Diag
   policy.mark_mask = read_mark_mask(top);
   policy.realtime = top.boolean("realtime").value_or(false);
   parsed.host = read_host_policy(top, names);
+  parsed.host.cluster = read_cluster(top);
   const auto threads = top.integer("threads", {1, 1024});
   if (threads.value_or(1) != 1) top.not_in_this_version("threads", std::to_string(*threads));
   const ReadLinks links = read_links(top);

@@ -34,10 +34,23 @@ struct ConfigError {
   [[nodiscard]] std::string text() const;
 };
 
+/// `[cluster]`: where limits over several hosts are kept together.
+struct ClusterPolicy {
+  std::string redis;        ///< `HOST:PORT`, `[ADDRESS]:PORT` or the path of a unix socket
+  std::string host;         ///< this host's name in the cluster; empty: made of machine and network namespace
+  std::uint32_t hosts = 0;  ///< how many there are; 0: as many as were seen
+  Nanos interval = std::chrono::milliseconds{40};  ///< how often a busy limit asks, at least
+  std::string user;                                ///< of Redis; empty: the default one
+  std::string password_file;                       ///< empty: none is needed
+
+  friend bool operator==(const ClusterPolicy&, const ClusterPolicy&) = default;
+};
+
 /// What a policy says of the host and not of packets.
 struct HostPolicy {
   bool repair = false;                     ///< rules of ours that are gone are put back
   std::optional<std::uint32_t> operators;  ///< the group whose members may change what is shaped, beside root
+  std::optional<ClusterPolicy> cluster;
 
   friend bool operator==(const HostPolicy&, const HostPolicy&) = default;
 };

@@ -10,6 +10,9 @@ namespace {
 
 using tree::Node;
 
+/// Hosts ask now and then: so much is there for who asks later.
+constexpr Burst kDefaultClusterBurst{std::chrono::milliseconds{100}};
+
 constexpr std::size_t kMostLimits = 65'535;  // LimitIndex
 
 constexpr std::array kByWords{Word<EachBy>{"flow", EachBy::flow},
@@ -21,7 +24,7 @@ constexpr std::array kByWords{Word<EachBy>{"flow", EachBy::flow},
                               Word<EachBy>{"cgroup", {}},
                               Word<EachBy>{"process", {}},
                               Word<EachBy>{"container", {}}};
-constexpr std::array kScopeWords{Word<Scope>{"host", Scope::host}, Word<Scope>{"cluster", {}}};
+constexpr std::array kScopeWords{Word<Scope>{"host", Scope::host}, Word<Scope>{"cluster", Scope::cluster}};
 
 std::optional<std::uint8_t> parse_bits(std::string_view text, std::uint8_t most) {
   std::uint8_t bits = 0;
@@ -46,8 +49,9 @@ LimitPolicy read_limit(const TableReader& reader) {
                                  "a leaky limit has no burst: it lets packets through evenly spaced");
     }
   } else {
-    limit.burst = burst.value_or(kDefaultBurst);
+    limit.burst = burst.value_or(limit.scope == Scope::cluster ? kDefaultClusterBurst : kDefaultBurst);
   }
+  limit.cluster = read_cluster_rule(reader, limit);
   if (!rate) return limit;
   limit.rate = *rate;
   // Links of any framing may share the limit: an Ethernet frame stands for all.
@@ -82,12 +86,16 @@ KeyPolicy read_by(const TableReader& reader) {
 ReadLimits read_limits(const TableReader& top) {
   Diagnostics& diagnostics = top.diagnostics();
   ReadLimits limits;
+  const bool has_cluster = top.find("cluster") != nullptr;
   for (const Node* node : tables_of(top, "limit", kMostLimits)) {
     const TableReader reader(std::get<tree::Table>(node->value), node->position, kLimitLevel, diagnostics);
     LimitPolicy limit = read_limit(reader);
     const bool added = limits.index.emplace(limit.name, static_cast<LimitIndex>(limits.policies.size())).second;
     if (!added && !limit.name.empty()) {
       diagnostics.error(reader.position_of("name"), "another limit has this name already");
+    }
+    if (limit.scope == Scope::cluster && !has_cluster) {
+      diagnostics.error(reader.position_of("scope"), "such a limit needs [cluster] with the address of its Redis");
     }
     limits.positions.push_back(reader.position_of("name"));
     limits.policies.push_back(std::move(limit));

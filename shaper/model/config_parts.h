@@ -52,6 +52,11 @@ struct ReadLimits {
 [[nodiscard]] ReadLimits read_limits(const TableReader& top);
 void warn_of_unused_limits(const ReadLimits& limits, std::span<const ClassPolicy> classes, Diagnostics& diagnostics);
 
+/// Reads the table `[cluster]`, if there is one.
+[[nodiscard]] std::optional<ClusterPolicy> read_cluster(const TableReader& top);
+/// Reads what a limit of a cluster has beside the keys of every limit, which must not be there on other limits.
+[[nodiscard]] ClusterRule read_cluster_rule(const TableReader& reader, const LimitPolicy& limit);
+
 /// Reads `by`: "flow", or an address with the bits that count, "source/24,64".
 [[nodiscard]] KeyPolicy read_by(const TableReader& reader);
 

@@ -13,6 +13,13 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
 std::vector<std::uint16_t> parse_numbers(std::string_view text) {
   std::vector<std::uint16_t> numbers;
   for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {

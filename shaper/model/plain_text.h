@@ -28,6 +28,9 @@ template <std::integral Number>
 /// Takes the first word off `text`; words stand between single spaces. Empty at the end.
 [[nodiscard]] std::string_view take_word(std::string_view& text);
 
+/// Takes the first line off `text`, without its line feed. Empty at the end.
+[[nodiscard]] std::string_view take_line(std::string_view& text);
+
 /// 16-bit numbers between single spaces, as ports and queues; what is none is left out.
 [[nodiscard]] std::vector<std::uint16_t> parse_numbers(std::string_view text);
 

@@ -18,6 +18,13 @@ std::string count_of(std::size_t number, const std::string& one, const std::stri
   return std::to_string(number) + " " + (number == 1 ? one : many);
 }
 
+std::string describe_cluster(const ClusterPolicy& cluster) {
+  return fmt::format("Redis at {}, this host is {}, {}, asked every {} at least", cluster.redis,
+                     cluster.host.empty() ? "named by its machine" : cluster.host,
+                     cluster.hosts == 0 ? "as many hosts as are seen" : count_of(cluster.hosts, "host", "hosts"),
+                     format_time(cluster.interval));
+}
+
 void describe_top(const Policy& policy, const HostPolicy& host, Lines& lines) {
   lines.heading(count_of(policy.links.size(), "link", "links") + ", " +
                 count_of(policy.classes.size(), "class", "classes") + ", " +
@@ -26,6 +33,7 @@ void describe_top(const Policy& policy, const HostPolicy& host, Lines& lines) {
   lines.add("mark mask", fmt::format("{:#x}", policy.mark_mask));
   lines.add("real time", policy.realtime ? "on" : "off");
   lines.add("repair", host.repair ? "rules that are gone are put back, once a minute" : "off");
+  if (host.cluster) lines.add("cluster", describe_cluster(*host.cluster));
   lines.add("operators", host.operators ? fmt::format("root, and group {}", *host.operators) : "root");
 }
 
@@ -77,6 +85,24 @@ std::vector<std::string> users_of_limits(const Policy& policy) {
   return users;
 }
 
+void describe_cluster_rule(const ClusterRule& rule, Lines& lines) {
+  lines.add("scope", rule.observe ? "cluster: counted, but nobody is held up" : "cluster");
+  switch (rule.without_redis) {
+    case WithoutRedis::reject:
+      lines.add("without Redis", "reject (nothing passes)");
+      break;
+    case WithoutRedis::allow:
+      lines.add("without Redis", "allow (everything passes, unmetered)");
+      break;
+    case WithoutRedis::degrade:
+      lines.add("without Redis", "degrade: this host keeps " +
+                                     (rule.local_rate ? format_rate(*rule.local_rate) : "its share of the rate"));
+      break;
+  }
+  lines.add("reserve", rule.reserve ? "the share of hosts that are missing stays free" : "off");
+  lines.add("max rate", rule.max_rate ? format_rate(*rule.max_rate) : "what Redis says");
+}
+
 void describe_limit(const LimitPolicy& limit, const std::string& users, Lines& lines) {
   const bool token = limit.discipline == Discipline::token;
   lines.heading("limit " + limit.name);
@@ -84,7 +110,11 @@ void describe_limit(const LimitPolicy& limit, const std::string& users, Lines& l
             format_rate_both(limit.rate) + (limit.by ? " each " + describe_key(*limit.by) : " total") + ", at most");
   if (token) lines.add("burst", describe_burst(limit.burst, limit.rate));
   lines.add("discipline", token ? "token" : "leaky: evenly spaced, no burst");
-  lines.add("scope", limit.scope == Scope::host ? "host" : "cluster");
+  if (limit.scope == Scope::host) {
+    lines.add("scope", "host");
+  } else {
+    describe_cluster_rule(limit.cluster, lines);
+  }
   lines.add("charged by", users.empty() ? "no class" : users);
 }
 

@@ -11,10 +11,9 @@ namespace {
 
 constexpr bool kLater = false;
 
-constexpr std::array kTopKeys{KnownKey{"version"},   KnownKey{"max_flows"}, KnownKey{"link"},
-                              KnownKey{"class"},     KnownKey{"limit"},     KnownKey{"cluster", kLater},
-                              KnownKey{"mark_mask"}, KnownKey{"repair"},    KnownKey{"realtime"},
-                              KnownKey{"threads"},   KnownKey{"operators"}};
+constexpr std::array kTopKeys{KnownKey{"version"},  KnownKey{"max_flows"}, KnownKey{"link"},      KnownKey{"class"},
+                              KnownKey{"limit"},    KnownKey{"cluster"},   KnownKey{"mark_mask"}, KnownKey{"repair"},
+                              KnownKey{"realtime"}, KnownKey{"threads"},   KnownKey{"operators"}};
 constexpr std::array kLinkKeys{KnownKey{"name"},           KnownKey{"interface"}, KnownKey{"direction"},
                                KnownKey{"rate"},           KnownKey{"overhead"},  KnownKey{"mpu"},
                                KnownKey{"without_daemon"}, KnownKey{"guard"}};
@@ -24,18 +23,12 @@ constexpr std::array kClassKeys{KnownKey{"name"}, KnownKey{"link"},      KnownKe
                                 KnownKey{"fair"}, KnownKey{"limits"},    KnownKey{"discipline"}, KnownKey{"capacity"},
                                 KnownKey{"aqm"},  KnownKey{"ecn"}};
 constexpr std::array kEachKeys{KnownKey{"by"}, KnownKey{"rate"}, KnownKey{"burst"}};
-constexpr std::array kLimitKeys{KnownKey{"name"},
-                                KnownKey{"rate"},
-                                KnownKey{"burst"},
-                                KnownKey{"by"},
-                                KnownKey{"discipline"},
-                                KnownKey{"scope"},
-                                KnownKey{"without_redis", kLater},
-                                KnownKey{"reserve", kLater},
-                                KnownKey{"observe", kLater},
-                                KnownKey{"local_rate", kLater},
-                                KnownKey{"strategy", kLater},
-                                KnownKey{"max_rate", kLater}};
+constexpr std::array kLimitKeys{
+    KnownKey{"name"},       KnownKey{"rate"},       KnownKey{"burst"},         KnownKey{"by"},
+    KnownKey{"discipline"}, KnownKey{"scope"},      KnownKey{"without_redis"}, KnownKey{"reserve"},
+    KnownKey{"observe"},    KnownKey{"local_rate"}, KnownKey{"strategy"},      KnownKey{"max_rate"}};
+constexpr std::array kClusterKeys{KnownKey{"redis"},    KnownKey{"host"}, KnownKey{"hosts"},
+                                  KnownKey{"interval"}, KnownKey{"user"}, KnownKey{"password_file"}};
 constexpr std::array kMatchKeys{KnownKey{"protocol"},
                                 KnownKey{"source"},
                                 KnownKey{"destination"},
@@ -79,6 +72,7 @@ const Level kLinkLevel{"a link", kLinkKeys};
 const Level kClassLevel{"a class", kClassKeys};
 const Level kEachLevel{"each", kEachKeys};
 const Level kLimitLevel{"a limit", kLimitKeys};
+const Level kClusterLevel{"[cluster]", kClusterKeys};
 const Level kMatchLevel{"match", kMatchKeys};
 
 std::string nearest(std::string_view word, std::span<const std::string_view> candidates) {

@@ -18,7 +18,7 @@ struct Level {
   std::span<const KnownKey> keys;
 };
 
-extern const Level kTopLevel, kLinkLevel, kClassLevel, kEachLevel, kLimitLevel, kMatchLevel;
+extern const Level kTopLevel, kLinkLevel, kClassLevel, kEachLevel, kLimitLevel, kClusterLevel, kMatchLevel;
 
 /// The candidate with the fewest letters to change, in quotation marks.
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string_view> candidates);

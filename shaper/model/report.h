@@ -158,6 +158,35 @@ struct FlowsReport {
   std::uint64_t evicted_flows = 0;
 };
 
+/// A limit over several hosts, as this one sees it; with `by`, all its buckets together.
+struct ClusterLimitReport {
+  std::string name;
+  std::string state;              ///< cold, leased or fallback: the worst of its buckets
+  std::string reason;             ///< as a part of a sentence
+  DataRate limit;                 ///< in force for all hosts
+  std::optional<DataRate> share;  ///< of one host while all want more than there is
+  DataRate fallback_rate;         ///< what this host keeps to without Redis
+  std::uint64_t members = 0;      ///< hosts with traffic
+  std::uint64_t buckets = 0;
+  ByteCount granted, returned, unmetered, in_fallback;
+  Nanos fallback_time{0};
+  std::uint64_t fallbacks = 0;
+  std::uint64_t asks = 0;
+  std::uint64_t failed_asks = 0;
+  std::uint64_t clock_jumps = 0;
+  std::uint64_t generation = 0;  ///< of the bucket in Redis: another one after a loss of data
+};
+
+struct ClusterReport {
+  std::string host;                    ///< the name of this one
+  std::string redis;                   ///< where
+  std::optional<std::string> trouble;  ///< why nothing has come of the latest asks
+  Nanos round_trip{0};
+  Nanos slow_round_trip{0};  ///< one of a hundred takes longer
+  Nanos timeout{0};
+  std::vector<ClusterLimitReport> limits;
+};
+
 /// Names of users by number; a user without a name is reported by number.
 using UserNames = std::map<std::uint32_t, std::string>;
 
@@ -184,14 +213,16 @@ using UserNames = std::map<std::uint32_t, std::string>;
 [[nodiscard]] std::string flows_json_tail(std::uint64_t total_flows, std::uint64_t evicted_flows);
 
 [[nodiscard]] std::string flows_json(const FlowsReport& report);
+[[nodiscard]] std::string cluster_json(const ClusterReport& report);
 
 /// The object of status_json() with the keys of flows_json() behind its own.
 [[nodiscard]] std::string replay_json(const StatusReport& status, const FlowsReport& flows);
 
-/// Reads what status_json() or flows_json() wrote; the error says what is wrong. Unknown keys are ignored, so that a
-/// newer daemon can be asked.
+/// Reads what status_json(), flows_json() or cluster_json() wrote; the error says what is wrong. Unknown keys are
+/// ignored, so that a newer daemon can be asked.
 [[nodiscard]] tl::expected<StatusReport, std::string> parse_status(std::string_view json);
 [[nodiscard]] tl::expected<FlowsReport, std::string> parse_flows(std::string_view json);
+[[nodiscard]] tl::expected<ClusterReport, std::string> parse_cluster(std::string_view json);
 
 /// The words of the JSON for these.
 [[nodiscard]] std::string_view mode_name(Mode mode);

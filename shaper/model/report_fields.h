@@ -152,4 +152,37 @@ void fields(Visit& visit, Either<FlowsReport> auto& report) {
   visit("evicted_flows", report.evicted_flows);
 }
 
+template <typename Visit>
+void fields(Visit& visit, Either<ClusterLimitReport> auto& limit) {
+  visit("name", limit.name);
+  visit("state", limit.state);
+  visit("reason", limit.reason);
+  visit("limit_bps", limit.limit);
+  visit("share_bps", limit.share);
+  visit("fallback_rate_bps", limit.fallback_rate);
+  visit("members", limit.members);
+  visit("buckets", limit.buckets);
+  visit("granted_bytes", limit.granted);
+  visit("returned_bytes", limit.returned);
+  visit("unmetered_bytes", limit.unmetered);
+  visit("fallback_bytes", limit.in_fallback);
+  visit("fallback_us", limit.fallback_time);
+  visit("fallbacks", limit.fallbacks);
+  visit("asks", limit.asks);
+  visit("failed_asks", limit.failed_asks);
+  visit("clock_jumps", limit.clock_jumps);
+  visit("generation", limit.generation);
+}
+
+template <typename Visit>
+void fields(Visit& visit, Either<ClusterReport> auto& cluster) {
+  visit("host", cluster.host);
+  visit("redis", cluster.redis);
+  visit("trouble", cluster.trouble);
+  visit("round_trip_us", cluster.round_trip);
+  visit("slow_round_trip_us", cluster.slow_round_trip);
+  visit("timeout_us", cluster.timeout);
+  visit("limits", cluster.limits);
+}
+
 }  // namespace shaper

@@ -213,6 +213,14 @@ std::string replay_json(const StatusReport& status, const FlowsReport& flows) {
   return json + flows_json(flows).substr(1);
 }
 
+std::string cluster_json(const ClusterReport& report) {
+  return write_report(report);
+}
+
+tl::expected<ClusterReport, std::string> parse_cluster(std::string_view json) {
+  return read_report<ClusterReport>(json);
+}
+
 tl::expected<StatusReport, std::string> parse_status(std::string_view json) {
   return read_report<StatusReport>(json);
 }

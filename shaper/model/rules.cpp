@@ -61,11 +61,18 @@ void add_ce_chain(OurRules& ours, std::string_view bit) {
   std::ranges::copy(ce_rules(bit), std::back_inserter(ours.rules));
 }
 
+bool is_on_redis(const LimitPolicy& limit) {
+  return limit.scope == Scope::cluster;
+}
+
 void add_chain(OurRules& ours, const Policy& policy, Direction direction, Family family) {
   const std::string_view chain = chain_of(direction);
   if (contains(ours.chains, chain)) return;
   ours.chains.emplace_back(chain);
   if (sets_ce(policy, direction)) ours.rules.push_back(way_to_ce(chain, mark_bit(policy)));
+  if (direction == Direction::egress && std::ranges::any_of(policy.limits, is_on_redis)) {
+    ours.rules.push_back(fmt::format("-A {} -m mark --mark {:#x} -j RETURN", chain, kOwnTraffic));
+  }
   if (family != Family::ipv6) return;
   for (const int type : kNeighbourDiscovery) {
     ours.rules.push_back(fmt::format("-A {} -p ipv6-icmp -m icmp6 --icmpv6-type {} -j RETURN", chain, type));

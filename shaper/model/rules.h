@@ -11,6 +11,10 @@
 //   -A shaper-out -m mark --mark BIT/BIT -g shaper-ce
 //   -A shaper-ce -j TOS --set-tos 0x03/0x03     -A shaper-ce -j MARK --set-xmark 0x0/BIT     -A shaper-ce -j ACCEPT
 //
+// Where limits are kept on Redis, our own connections to it are left out: they have a mark of their own.
+//
+//   -A shaper-out -m mark --mark 0x53485052 -j RETURN
+//
 // A verdict NF_REPEAT with our bit in the fwmark sends a packet through the hook again, and so there; TOS is the
 // traffic class for IPv6. Nothing of ours sees such a packet twice, but foreign rules before our jump do
 // (rules_run_twice).
@@ -51,6 +55,9 @@ struct RulesReport {
   RulesState state = RulesState::missing;
   std::vector<std::string> behind;  ///< foreign rules behind a jump of ours, as iptables-save prints them
 };
+
+/// The fwmark of our own connections to Redis, whole: they are not shaped, or a limit could wait for itself.
+inline constexpr std::uint32_t kOwnTraffic = 0x53'48'50'52;
 
 /// Names that mean one interface and nothing else to iptables: 1 to 15 of letters, digits and `._-@`, no leading `-`.
 /// (A trailing `+` would be a wildcard, and a `+` alone takes loopback too.)

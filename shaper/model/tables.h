@@ -28,6 +28,8 @@ void sort_flows(std::vector<FlowReport>& flows, FlowSort by, std::optional<std::
 /// `report.flows` in the order given, and a line that counts those that are not shown.
 [[nodiscard]] std::string flows_table(const FlowsReport& report);
 
+[[nodiscard]] std::string cluster_table(const ClusterReport& report);
+
 /// `text` with everything but printable ASCII (and the backslash) as \xNN.
 [[nodiscard]] std::string terminal_text(std::string_view text);
 
