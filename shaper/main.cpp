@@ -1,5 +1,5 @@
 // shaperd: makes the objects and wires them. One program, two processes: the supervisor, which is what is started, and
-// the worker, which it starts.
+// the worker, which it starts; and a third that talks to Redis, where the policy has limits there.
 #include <fmt/format.h>
 #include <sys/signalfd.h>
 #include <syslog.h>
@@ -23,6 +23,7 @@
 #include "shaper/live/handed_over.h"
 #include "shaper/live/nfqueue.h"
 #include "shaper/live/realtime.h"
+#include "shaper/live/redis_helper.h"
 #include "shaper/live/runtime_folder.h"
 #include "shaper/live/service.h"
 #include "shaper/live/supervisor.h"
@@ -73,11 +74,22 @@ int work(const shaper::WorkerTask& task) {
   shaper::sharpen_timers();
   open_log(task.foreground);
   shaper::NfqueueSocket queues{shaper::Fd(task.queues)};
-  shaper::drop_privileges();
+  shaper::drop_privileges(shaper::Confined::worker);
   shaper::EventLoop loop;
   shaper::Service service(loop, task, std::move(queues));
   const EndingSignals signals(loop, [&] { service.shut_down(); });
-  shaper::filter_system_calls();
+  shaper::filter_system_calls(shaper::Confined::worker);
+  loop.run();
+  return 0;
+}
+
+int talk_to_redis(const shaper::WorkerTask& task) {
+  open_log(task.foreground);
+  shaper::drop_privileges(shaper::Confined::redis);
+  shaper::EventLoop loop;
+  const shaper::RedisHelper helper(loop, shaper::Fd(task.channel));
+  const EndingSignals signals(loop, [] {});  // it ends when the supervisor does
+  shaper::filter_system_calls(shaper::Confined::redis);
   loop.run();
   return 0;
 }
@@ -157,6 +169,9 @@ int run_with_arguments(int count, char** arguments) {
     } else if (argument == "--worker" && i + 1 < count) {  // by the supervisor
       const auto task = shaper::WorkerTask::parse(arguments[i + 1]);
       if (task) return work(*task);
+    } else if (argument == "--redis" && i + 1 < count) {
+      const auto task = shaper::WorkerTask::parse(arguments[i + 1]);
+      if (task) return talk_to_redis(*task);
     } else if (argument == "--resume" && i + 1 < count) {  // by a supervisor that gives way to a newer program
       options.resume = std::atoi(arguments[++i]);
     } else if (argument == "--version") {

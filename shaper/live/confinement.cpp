@@ -15,6 +15,7 @@
 #include <fstream>
 #include <memory>
 #include <system_error>
+#include <vector>
 
 #include "shaper/live/system_call.h"
 
@@ -57,7 +58,7 @@ void check(int result, const char* call) {
 
 /// Names are looked up while a policy is read, so files may be opened, but not to be written; sockets of the machine
 /// itself only.
-void filter_system_calls() {
+void filter_system_calls(Confined who) {
   const std::unique_ptr<void, void (*)(void*)> filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)), seccomp_release);
   if (!filter) throw std::system_error(ENOMEM, std::system_category(), "seccomp_init");
   const auto allow = [&](int call, auto... conditions) {
@@ -73,6 +74,10 @@ void filter_system_calls() {
   allow(SCMP_SYS(openat), only_to_read(2));
   allow(SCMP_SYS(socket), of_family(AF_UNIX));
   allow(SCMP_SYS(socket), of_family(AF_NETLINK));
+  if (who == Confined::redis) {
+    allow(SCMP_SYS(socket), of_family(AF_INET));
+    allow(SCMP_SYS(socket), of_family(AF_INET6));
+  }
   check(seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1), "seccomp_attr_set");
   check(seccomp_load(filter.get()), "seccomp_load");
 }
@@ -88,16 +93,17 @@ bool is_only_user() {
   return !(map >> inside >> outside >> count) || inside > kNobody || count <= kNobody;
 }
 
-void drop_capabilities() {
+void drop_capabilities(Confined who) {
   if (capng_get_caps_process() != 0) throw std::system_error(errno, std::system_category(), "capng_get_caps_process");
   const auto has = [](unsigned capability) { return capng_have_capability(CAPNG_PERMITTED, capability) != 0; };
   const bool bounded = has(CAP_SETPCAP);
   const bool other_user = has(CAP_SETUID) && has(CAP_SETGID) && !is_only_user();
-  std::array<bool, 2> kept{has(CAP_NET_ADMIN), has(CAP_SYS_NICE)};
+  std::vector<unsigned> kept{CAP_NET_RAW};  // for the mark of its connections
+  if (who == Confined::worker) kept = {CAP_NET_ADMIN, CAP_SYS_NICE};
+  std::erase_if(kept, [&](unsigned capability) { return !has(capability); });
   capng_clear(bounded ? CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS);
   const auto type = static_cast<capng_type_t>(CAPNG_EFFECTIVE | CAPNG_PERMITTED);
-  if (kept[0]) capng_update(CAPNG_ADD, type, CAP_NET_ADMIN);
-  if (kept[1]) capng_update(CAPNG_ADD, type, CAP_SYS_NICE);
+  for (const unsigned capability : kept) capng_update(CAPNG_ADD, type, capability);
   const int result =
       other_user
           ? capng_change_id(kNobody, kNobody, static_cast<capng_flags_t>(CAPNG_DROP_SUPP_GRP | CAPNG_CLEAR_BOUNDING))
@@ -107,11 +113,11 @@ void drop_capabilities() {
 
 }  // namespace
 
-void drop_privileges() {
+void drop_privileges(Confined who) {
   const rlimit none{0, 0};
   require(::setrlimit(RLIMIT_CORE, &none), "setrlimit(RLIMIT_CORE)");
   require(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)");
-  drop_capabilities();
+  drop_capabilities(who);
   require(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl(PR_SET_DUMPABLE)");
 }
 

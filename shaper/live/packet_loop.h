@@ -64,6 +64,9 @@ class PacketLoop {
   /// Calls of the core that come from elsewhere go through here, so that their verdicts are sent and logged.
   void swap(PreparedPolicy prepared, std::string_view policy_text, std::span<const event::Name> names);
   void set_mtu(LinkIndex link, std::uint32_t mtu);
+  void grant(const Grant& grant);
+  [[nodiscard]] ByteCount take_back(const LimitKey& from, ByteCount bytes);
+  void refuse(const LimitKey& at, bool on);
   /// Lets everything go that is held or waits to be read.
   void pass_all();
 
@@ -93,6 +96,7 @@ class PacketLoop {
   void on_unmarked(const QueuedPacket& queued, Instant now);
   void on_error(const ErrorReply& reply, Instant now);
   void send_verdicts();
+  void settle(Instant now);
   void put(const Verdict& verdict);
   void read_dry(Instant now);
   void flush();

@@ -35,9 +35,36 @@ void PacketLoop::swap(PreparedPolicy prepared, std::string_view policy_text, std
   if (log_ != nullptr) log_->swap(now, prepared.policy, policy_text, names);
   obey(prepared.policy);
   shaper_->swap(std::move(prepared), now, verdicts_);
+  settle(now);
+}
+
+/// What a call from elsewhere has decided.
+void PacketLoop::settle(Instant now) {
   if (log_ != nullptr) log_->outcomes(now, verdicts_);
   send_verdicts();
   arm_timer();
+}
+
+void PacketLoop::grant(const Grant& grant) {
+  const Instant now = monotonic_now();
+  if (log_ != nullptr) log_->grant(now, grant);
+  shaper_->on_grant(grant, now, verdicts_);
+  settle(now);
+}
+
+ByteCount PacketLoop::take_back(const LimitKey& from, ByteCount bytes) {
+  const Instant now = monotonic_now();
+  if (log_ != nullptr) log_->take_back(now, from, bytes);
+  const ByteCount taken = shaper_->take_back(from, bytes, now);
+  arm_timer();
+  return taken;
+}
+
+void PacketLoop::refuse(const LimitKey& at, bool on) {
+  const Instant now = monotonic_now();
+  if (log_ != nullptr) log_->refuse(now, at, on);
+  shaper_->refuse(at, on, now, verdicts_);
+  settle(now);
 }
 
 void PacketLoop::set_mtu(LinkIndex link, std::uint32_t mtu) {

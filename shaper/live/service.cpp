@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <utility>
 
 #include "shaper/core/guard.h"
 #include "shaper/live/clock.h"
 #include "shaper/live/name_lookup.h"
 #include "shaper/live/realtime.h"
+#include "shaper/live/runtime_folder.h"
 #include "shaper/live/system_call.h"
 #include "shaper/live/unseen_traffic.h"
 #include "shaper/model/event_names.h"
@@ -34,6 +36,14 @@ Response refused(std::string text) {
   return {ResponseStatus::refused, std::move(text)};
 }
 
+/// As others in the cluster see this host: cloned machines and network namespaces share a machine's number.
+std::string host_name(const ClusterPolicy& cluster) {
+  if (!cluster.host.empty()) return cluster.host;
+  std::string machine;
+  std::ifstream("/etc/machine-id") >> machine;
+  return fmt::format("{}-{}", machine, network_namespace_cookie());
+}
+
 }  // namespace
 
 Service::Service(EventLoop& loop, const WorkerTask& task, NfqueueSocket queues)
@@ -44,6 +54,7 @@ Service::Service(EventLoop& loop, const WorkerTask& task, NfqueueSocket queues)
       control_(loop, Fd(task.listener),
                [this](const Request& request, const Peer& peer) { return answer(request, peer); }),
       packets_(loop, std::move(queues)),
+      cluster_(loop, packets_, [this](const LeaseAsks& asks) { supervisor_.send("ask", asks.text()); }),
       next_queue_(kFirstQueue),
       supervisor_(
           loop, Fd(task.channel), [this](const Request& message) { on_supervisor(message); }, [this] { shut_down(); }),
@@ -66,6 +77,7 @@ Service::Answer Service::answer(const Request& request, const Peer& peer) {
   if (verb == "flows") return flows();
   if (verb == "events") return events();
   if (verb == "explain") return explain(request.body);
+  if (verb == "cluster") return cluster();
   return refused("this daemon does not know that request: it may be older than the command line");
 }
 
@@ -78,8 +90,9 @@ bool Service::may_change(const Peer& peer) const {
 /// The answer to a request that only who may change something may make; nothing: it is none of these.
 std::optional<Service::Answer> Service::change(const Request& request, const Peer& peer) {
   const auto& verb = request.verb;
-  constexpr std::array<std::string_view, 9> kChanges{
-      "load", "guard", "down", "rules-installed", "install-rules", "revert-after", "disarm", "policy", "restart"};
+  constexpr std::array<std::string_view, 10> kChanges{"password",        "load",          "guard",        "down",
+                                                      "rules-installed", "install-rules", "revert-after", "disarm",
+                                                      "policy",          "restart"};
   if (std::find(kChanges.begin(), kChanges.end(), verb) == kChanges.end()) return std::nullopt;
   if (!may_change(peer)) return refused(std::string(kMayNotChange));
   if (verb == "load") return load(request.body, peer);
@@ -92,6 +105,12 @@ std::optional<Service::Answer> Service::change(const Request& request, const Pee
   }
   if (verb == "guard") {
     guard_ports_ = parse_numbers(request.body);
+    return Response{};
+  }
+  if (verb == "password") {
+    std::string_view text = request.body;
+    const std::string_view file = take_line(text);
+    passwords_[std::string(file)] = text;
     return Response{};
   }
   if (verb == "install-rules") {
@@ -179,6 +198,19 @@ void Service::settle_in(Loaded loaded) {
   follow_mtus();
   follow_realtime();
   tell_in_force();
+  follow_cluster();
+}
+
+/// Where the policy has limits over several hosts, a process is needed that talks to their Redis.
+void Service::follow_cluster() {
+  std::optional<ClusterPolicy> cluster = loaded_->host.cluster;
+  const bool needed = cluster && std::any_of(loaded_->policy.limits.begin(), loaded_->policy.limits.end(),
+                                             [](const LimitPolicy& limit) { return limit.scope == Scope::cluster; });
+  if (needed) cluster->host = host_name(*cluster);
+  supervisor_.send("cluster", needed ? fmt::format("{}\n{}\n{}\n{}\n", cluster->host, cluster->redis, cluster->user,
+                                                   passwords_[cluster->password_file])
+                                     : "");
+  needed ? cluster_.obey(loaded_->policy, *cluster, *shaper_) : cluster_.stop();
 }
 
 /// A pair for each link: its own if it has one. On an error nothing new stays bound to a link.

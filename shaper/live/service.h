@@ -13,6 +13,7 @@
 
 #include "shaper/live/background.h"
 #include "shaper/live/channel.h"
+#include "shaper/live/cluster_limits.h"
 #include "shaper/live/control_server.h"
 #include "shaper/live/event_loop.h"
 #include "shaper/live/links.h"
@@ -59,10 +60,12 @@ class Service {
   [[nodiscard]] static Reading read_policy(const std::string& body, const std::vector<std::uint16_t>& guard_ports);
   [[nodiscard]] Response bring_into_force(Reading reading);
   void settle_in(Loaded loaded);
+  void follow_cluster();
   Answer status();
   Answer flows();
   Answer events();
   Answer explain(const std::string& body);
+  [[nodiscard]] Answer cluster() const;
 
   // The supervisor (service_supervision.cpp).
   void give_signs_of_life();
@@ -104,6 +107,7 @@ class Service {
   int runaways_before_ = 0;               // of the time when it came into force
   std::optional<Shaper> shaper_;
   PacketLoop packets_;
+  ClusterLimits cluster_;
   std::map<std::string, QueuePair> queues_;  // by link name; a link that goes keeps its pair for its return
   std::uint16_t next_queue_;
   std::string event_text_;
@@ -113,8 +117,9 @@ class Service {
   Fd sign_of_life_;                   // timerfd
   std::vector<std::string> trouble_;  // that the supervisor told of
   std::optional<Instant> reverts_at_;
-  std::vector<std::uint16_t> guard_ports_;  // that the next policy guards
-  std::optional<RulesStatus> rules_;        // as the supervisor saw them last
+  std::vector<std::uint16_t> guard_ports_;        // that the next policy guards
+  std::map<std::string, std::string> passwords_;  // for Redis, by the files that have them
+  std::optional<RulesStatus> rules_;              // as the supervisor saw them last
   std::vector<std::string> rules_warnings_;
   Fd image_;                                 // for what the next worker needs to go on
   Fd inherited_;                             // what the one before has left; none: this one was not started as an heir

@@ -2,6 +2,7 @@
 // packets.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "shaper/live/clock.h"
@@ -10,6 +11,7 @@
 #include "shaper/live/service.h"
 #include "shaper/live/unseen_traffic.h"
 #include "shaper/model/packet_text.h"
+#include "shaper/model/units_text.h"
 #include "shaper/version.h"
 
 namespace shaper {
@@ -53,6 +55,40 @@ void add_packet_warnings(std::vector<std::string>& warnings, const SocketCounter
   }
 }
 
+/// What holds for a limit on this host while nobody answers.
+std::string consequence(const LimitPolicy& limit, DataRate fallback_rate) {
+  if (limit.cluster.observe) return "nothing is counted";
+  switch (limit.cluster.without_redis) {
+    case WithoutRedis::reject:
+      return "nothing of it passes here";
+    case WithoutRedis::allow:
+      return "all of it passes here, unmetered";
+    case WithoutRedis::degrade:
+      return fmt::format("this host keeps {} by itself", format_rate(fallback_rate));
+  }
+  return "";
+}
+
+void add_lease_states(std::vector<LimitReport>& limits, const std::optional<ClusterReport>& cluster) {
+  if (!cluster) return;
+  for (const ClusterLimitReport& lease : cluster->limits) {
+    for (LimitReport& limit : limits) {
+      if (limit.name == lease.name) limit.state = lease.state;
+    }
+  }
+}
+
+void add_cluster_warnings(std::vector<std::string>& warnings, const ClusterReport& cluster, const Policy& policy) {
+  if (cluster.trouble) warnings.push_back(fmt::format("Redis at {}: {}", cluster.redis, *cluster.trouble));
+  for (const ClusterLimitReport& limit : cluster.limits) {
+    if (limit.state != "fallback") continue;
+    const auto found = std::find_if(policy.limits.begin(), policy.limits.end(),
+                                    [&](const LimitPolicy& each) { return each.name == limit.name; });
+    warnings.push_back(fmt::format("limit {}: falls back ({}): {}", limit.name, limit.reason,
+                                   consequence(*found, limit.fallback_rate)));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> Service::warnings() const {
@@ -82,6 +118,7 @@ std::vector<std::string> Service::warnings() const {
                     kLongestRealtimeRun / std::chrono::seconds{1}));
   }
   add_warnings_of_supervisor(warnings);
+  if (const auto cluster = cluster_.report()) add_cluster_warnings(warnings, *cluster, loaded_->policy);
   add_packet_warnings(warnings, packets_.socket().counters(), packets_.counters());
   return warnings;
 }
@@ -121,16 +158,17 @@ Service::Answer Service::status() {
     if (survey->of != loaded_) *survey = {loaded_, {}, {}, {}};  // the first time, or another policy came in between
     shaper_->snapshot(survey->cursor, kClassesPerSlice, monotonic_now(), survey->snapshot);
     if (!survey->cursor.done) return Progress::more;
-    survey->text = background_.run(
-        [of = survey->of, snapshot = std::move(survey->snapshot), other = status_without_classes()]() mutable {
-          StatusReport report = status_report(of->policy, snapshot);
-          report.version = kVersion;
-          report.mode = Mode::shaping;
-          report.rules = other.rules;
-          report.warnings = std::move(other.warnings);
-          report.queues = std::move(other.queues);
-          return status_json(report);
-        });
+    survey->text = background_.run([of = survey->of, snapshot = std::move(survey->snapshot),
+                                    other = status_without_classes(), cluster = cluster_.report()]() mutable {
+      StatusReport report = status_report(of->policy, snapshot);
+      add_lease_states(report.limits, cluster);
+      report.version = kVersion;
+      report.mode = Mode::shaping;
+      report.rules = other.rules;
+      report.warnings = std::move(other.warnings);
+      report.queues = std::move(other.queues);
+      return status_json(report);
+    });
     return Progress::waits;
   });
 }
@@ -180,6 +218,12 @@ Service::Answer Service::events() {
   event_text_.clear();  // the log knows the names of the classes now; who listens already had this
   packets_.log_to(&event_log_);
   return subscription;
+}
+
+Service::Answer Service::cluster() const {
+  const auto report = cluster_.report();
+  if (!report) return refused("the policy in force has no limit over several hosts");
+  return Response{ResponseStatus::ok, cluster_json(*report)};
 }
 
 Service::Answer Service::explain(const std::string& body) {

@@ -41,6 +41,7 @@ void Service::stay(const std::string& reason) {
 
 void Service::hand_over(const std::string& layout) {
   packets_.stop();
+  cluster_.stop();
   const bool readable = layout == std::to_string(kImageLayout);
   if (readable) {
     ImageWriter image;

@@ -12,13 +12,7 @@ namespace shaper {
 namespace {
 
 constexpr std::string_view kGuardLine = "guard ";
-
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
+constexpr std::string_view kPasswordLine = "password ";
 
 std::vector<PacketId> parse_released(std::string_view text) {
   std::vector<PacketId> ids;
@@ -67,6 +61,10 @@ void Service::on_supervisor(const Request& message) {
       trouble_.push_back(fmt::format("our rules were missing or changed and were {}", take_line(text)));
     rules_warnings_.clear();
     while (!text.empty()) rules_warnings_.emplace_back(take_line(text));
+  } else if (verb == "answer") {
+    cluster_.on_outcomes(message.body);
+  } else if (verb == "connected") {
+    cluster_.on_connected();
   } else if (verb == "load") {
     go_on_with(message.body);
   } else if (verb == "prepare") {
@@ -90,6 +88,10 @@ void Service::go_on_with(std::string_view in_force) {
 /// Returns the request to load that stands behind the queues.
 std::string Service::adopt_queues(std::string_view in_force) {
   for (std::string_view line = take_line(in_force); !line.empty(); line = take_line(in_force)) {
+    if (line.starts_with(kPasswordLine)) {
+      passwords_[std::string(line.substr(kPasswordLine.size()))] = take_line(in_force);
+      continue;
+    }
     if (line.starts_with(kGuardLine)) {
       guard_ports_ = parse_numbers(line.substr(kGuardLine.size()));
       continue;
@@ -103,9 +105,13 @@ std::string Service::adopt_queues(std::string_view in_force) {
   return std::string(in_force);
 }
 
-/// The guarded ports, the queues, a line `FAST SPLIT LINK` each, and behind an empty line the request to load.
+/// The guarded ports, the password of Redis behind its file, the queues, a line `FAST SPLIT LINK` each, and behind an
+/// empty line the request to load.
 void Service::tell_in_force() {
   std::string text = fmt::format("{}{}\n", kGuardLine, fmt::join(loaded_->policy.guard_ports, " "));
+  if (const auto& cluster = loaded_->host.cluster; cluster && passwords_.contains(cluster->password_file)) {
+    text += fmt::format("{}{}\n{}\n", kPasswordLine, cluster->password_file, passwords_[cluster->password_file]);
+  }
   std::string blocked;
   for (const auto& [name, pair] : queues_) text += fmt::format("{} {} {}\n", pair.fast, pair.split, name);
   for (const LinkPolicy& link : loaded_->policy.links) {

@@ -62,7 +62,7 @@ std::unique_ptr<WorkerProcess> Supervisor::start_worker(StartCredit credit, int 
   task.credit = credit;
   task.foreground = settings_.foreground;
   task.inherited = inherited;
-  return std::make_unique<WorkerProcess>(loop_, settings_.program, task, handlers());
+  return std::make_unique<WorkerProcess>(loop_, settings_.program, WorkerProcess::kWorks, task, handlers());
 }
 
 WorkerProcess::Handlers Supervisor::handlers() {
@@ -72,6 +72,7 @@ WorkerProcess::Handlers Supervisor::handlers() {
 
 void Supervisor::on_message(const WorkerProcess& from, const Request& message) {
   if (&from == heir_.get()) return on_message_of_heir(message);
+  if (&from == redis_.get() && worker_) return worker_->send(message.verb, message.body);
   if (&from != worker_.get()) return;
   const std::string& verb = message.verb;
   last_sign_ = monotonic_now();
@@ -95,6 +96,10 @@ void Supervisor::on_message(const WorkerProcess& from, const Request& message) {
   } else if (verb == "confirmed") {
     revert_at_.reset();
     ::unlink(settings_.fallback_file.c_str());
+  } else if (verb == "cluster") {
+    follow_cluster(message.body);
+  } else if (verb == "ask") {
+    if (redis_) redis_->send("ask", message.body);
   } else if (verb == "restart") {
     restart();
   } else if (verb == "handed-over" || verb == "no-image") {
@@ -110,6 +115,8 @@ void Supervisor::on_end(const WorkerProcess& which, const std::string& word) {
     former_.reset();
   } else if (&which == heir_.get()) {
     on_heir_end(word);
+  } else if (&which == redis_.get()) {
+    on_redis_end();
   } else {
     on_worker_end(word);
   }
@@ -179,7 +186,7 @@ void Supervisor::shut_down() {
 
 void Supervisor::set_timer() {
   timer_ = last_sign_ + kLongestSilence;
-  for (const auto& other : {revert_at_, look_at_}) {
+  for (const auto& other : {revert_at_, look_at_, redis_at_}) {
     if (other) timer_ = std::min(*timer_, *other);
   }
   if (heir_) timer_ = std::min(*timer_, heir_until_);
@@ -195,6 +202,7 @@ void Supervisor::on_timer() {
     worker_->kill();
   }
   if (heir_ && heir_until_ <= now) end_late_heir();
+  if (redis_at_ && *redis_at_ <= now) start_redis();
   if (revert_at_ && *revert_at_ <= now) {
     revert_at_.reset();
     revert();

@@ -11,6 +11,9 @@
 // on; then that leaves its state, packets included, and the heir takes over. When anything goes wrong before, nothing
 // has changed. Last the supervisor itself gives way to the program on disk: the process stays, with all that is open.
 //
+// Where a policy has limits over several hosts, one more process talks to Redis; what it and the worker say to each
+// other passes through here.
+//
 // It reads no packet and no policy, and of the worker's messages only fixed verbs with numbers. What needs more is done
 // by the command line, which it runs: `shaper revert` when a change was not confirmed in time, `shaper tend` to look at
 // the rules.
@@ -96,6 +99,11 @@ class Supervisor {
   void revert();
   void look_at_rules(bool mend);
 
+  // The process that talks to Redis (supervisor_redis.cpp).
+  void follow_cluster(const std::string& settings);
+  void start_redis();
+  void on_redis_end();
+
   // A restart (supervisor_restart.cpp).
   void restart();
   void on_message_of_heir(const Request& message);
@@ -118,6 +126,9 @@ class Supervisor {
   std::unique_ptr<WorkerProcess> former_;  // has handed over and ends
   Instant heir_until_;                     // it must be ready
   bool renews_ = false;                    // this program is to be replaced too
+  std::unique_ptr<WorkerProcess> redis_;   // talks to Redis, where the policy has limits there
+  std::string cluster_;                    // what it must know; empty: it is not needed
+  std::optional<Instant> redis_at_;        // it is started (again)
   Instant last_sign_;
   bool hung_ = false;  // and was ended for it
   bool ending_ = false;

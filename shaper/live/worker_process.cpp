@@ -17,13 +17,13 @@ namespace shaper {
 namespace {
 
 /// In the child: the descriptors of the task stay open behind exec, all others do not.
-[[noreturn]] void become_worker(const std::string& program, const WorkerTask& task) {
+[[noreturn]] void become_worker(const std::string& program, const char* role, const WorkerTask& task) {
   keep_open({task.channel, task.queues, task.listener, task.image, task.inherited});
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   std::string name = "shaperd";
-  std::string option = "--worker";
+  std::string option = role;
   std::string text = task.text();
   std::array<char*, 4> arguments{name.data(), option.data(), text.data(), nullptr};
   ::execv(program.c_str(), arguments.data());
@@ -61,13 +61,14 @@ std::optional<WorkerTask> WorkerTask::parse(std::string_view text) {
                     static_cast<int>(numbers[7])};
 }
 
-WorkerProcess::WorkerProcess(EventLoop& loop, const std::string& program, WorkerTask task, Handlers handlers)
+WorkerProcess::WorkerProcess(EventLoop& loop, const std::string& program, const char* role, WorkerTask task,
+                             Handlers handlers)
     : loop_(loop), handlers_(std::move(handlers)), image_(make_image_file()) {
   auto [ours, its] = Channel::make_ends();
   task.channel = its.get();
   task.image = image_.get();
   process_ = require(::fork(), "fork");
-  if (process_ == 0) become_worker(program, task);
+  if (process_ == 0) become_worker(program, role, task);
   watch(std::move(ours));
 }
 

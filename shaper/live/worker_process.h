@@ -1,4 +1,5 @@
-// One worker: a process of shaperd's own program that decides about packets, seen from the supervisor.
+// One worker: a process of shaperd's own program that decides about packets, or talks to Redis, seen from the
+// supervisor.
 #pragma once
 
 #include <sys/types.h>
@@ -48,8 +49,12 @@ class WorkerProcess {
     int image = -1;
   };
 
+  /// What the process is for: the option in front of its task.
+  static constexpr const char* kWorks = "--worker";
+  static constexpr const char* kTalksToRedis = "--redis";
+
   /// Runs `program`; `task.channel` and `task.image` are filled in. Throws std::system_error.
-  WorkerProcess(EventLoop& loop, const std::string& program, WorkerTask task, Handlers handlers);
+  WorkerProcess(EventLoop& loop, const std::string& program, const char* role, WorkerTask task, Handlers handlers);
   /// Takes the descriptors of one that runs. Throws std::system_error.
   WorkerProcess(EventLoop& loop, const Running& running, Handlers handlers);
   ~WorkerProcess();
