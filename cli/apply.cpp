@@ -18,6 +18,8 @@
 namespace shaper::cli {
 namespace {
 
+constexpr std::size_t kLongestPassword = 4096;
+
 /// The name of a file as the first line of a request.
 std::string on_one_line(std::string name) {
   std::replace_if(
@@ -67,6 +69,13 @@ void tell_owners(ControlClient& daemon) {
 std::vector<QueuePair> ask_to_load(ControlClient& daemon, const LoadedPolicy& policy) {
   const std::string request = on_one_line(policy.name) + '\n' + policy.text;
   try {
+    // The file is read with the rights of who gives the policy, not with the daemon's.
+    if (policy.host.cluster && !policy.host.cluster->password_file.empty()) {
+      const std::string& file = policy.host.cluster->password_file;
+      std::string password = read_file(file, kLongestPassword);
+      password.resize(std::min(password.find_first_of("\r\n"), password.size()));
+      (void)ask(daemon, "password", on_one_line(file) + '\n' + password);
+    }
     return read_answer(ask(daemon, "load", request), policy.policy);
   } catch (const CommandError& error) {
     if (error.code() == ExitCode::failed) tell_owners(daemon);

@@ -85,6 +85,7 @@ struct ReplayCommandOptions {
 /// put back if that is needed; then kRepaired and how that went stand in front.
 [[nodiscard]] ExitCode tend(bool repair);
 [[nodiscard]] ExitCode flows(const FlowsOptions& options);
+[[nodiscard]] ExitCode cluster_show(bool json);
 [[nodiscard]] ExitCode explain(const ExplainOptions& options);
 [[nodiscard]] ExitCode events();
 [[nodiscard]] ExitCode replay(const ReplayCommandOptions& options);

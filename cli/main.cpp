@@ -20,7 +20,7 @@ using shaper::cli::CommandError;
 using shaper::cli::ExitCode;
 using Run = std::function<ExitCode()>;
 
-constexpr std::array<std::string_view, 7> kLater{"top", "limit", "unlimit", "run", "serve", "metrics", "cluster"};
+constexpr std::array<std::string_view, 6> kLater{"top", "limit", "unlimit", "run", "serve", "metrics"};
 
 [[noreturn]] void not_in_this_version(std::string_view what) {
   throw CommandError(ExitCode::wrong_usage, fmt::format("'{}' is not in this version", what));
@@ -113,6 +113,19 @@ void add_flows(CLI::App& app, Run& run) {
   command->callback([options, &run] { run = [options] { return shaper::cli::flows(*options); }; });
 }
 
+void add_cluster(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("cluster", "limits over several hosts");
+  command->require_subcommand(1);
+  auto* show = command->add_subcommand("show", "their state, as this host sees it");
+  auto json = std::make_shared<bool>(false);
+  show->add_flag("--json", *json, "for programs");
+  show->callback([json, &run] { run = [json] { return shaper::cli::cluster_show(*json); }; });
+  for (const char* later : {"set", "rm", "members"}) {
+    command->add_subcommand(later, "")->group("")->prefix_command()->callback(
+        [later] { not_in_this_version(fmt::format("cluster {}", later)); });
+  }
+}
+
 void add_explain(CLI::App& app, Run& run) {
   auto* command = app.add_subcommand("explain", "the class that a packet gets, and why");
   auto options = std::make_shared<shaper::cli::ExplainOptions>();
@@ -152,7 +165,7 @@ ExitCode run_command_line(int count, char** arguments) {
   app.require_subcommand(1);
   Run run;
   for (const auto& add : {add_check, add_up, add_confirm, add_reload, add_restart, add_down, add_status, add_flows,
-                          add_explain, add_events, add_replay, add_tend}) {
+                          add_cluster, add_explain, add_events, add_replay, add_tend}) {
     add(app, run);
   }
   try {

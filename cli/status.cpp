@@ -29,6 +29,7 @@ Policy policy_of(const StatusReport& report) {
     of_link.direction = link.direction;
     of_link.without_daemon = link.without_daemon;
   }
+  for (const LimitReport& limit : report.limits) policy.limits.emplace_back().scope = limit.scope;
   return policy;
 }
 

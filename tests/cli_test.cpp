@@ -89,7 +89,7 @@ TEST_F(Cli, WrongUsageIsTwo) {
 
 TEST_F(Cli, WhatComesLaterIsRefusedByName) {
   for (const char* command : {"top", "limit user=backup 5mbit", "unlimit 3", "run -- true", "serve", "metrics",
-                              "cluster show", "replay x --html y"}) {
+                              "cluster set x rate=1mbit", "replay x --html y"}) {
     const Ended ended = shaper(command);
     EXPECT_EQ(ended.code, 2) << command;
     EXPECT_THAT(ended.errors, HasSubstr("is not in this version")) << command;
