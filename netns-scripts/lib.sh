@@ -235,7 +235,7 @@ supervisor_pid() {
     mapfile -t pids < <(daemon_pids)
     echo "${pids[0]:?no daemon runs}"
 }
-worker_pid() { pgrep -P "$(supervisor_pid)" -x shaperd; }
+worker_pid() { pgrep -P "$(supervisor_pid)" -f -- '^shaperd --worker '; }
 
 daemon_is_gone() { [ -z "$(daemon_pids)" ]; }
 
