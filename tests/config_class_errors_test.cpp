@@ -193,10 +193,12 @@ TEST(BadPolicies, InALimit) {
            "8:17: only a limit with scope = \"cluster\" has this key"},
           {"a reserve on this host", "name = \"x\"\nrate = \"1mbit\"\nreserve = true\n",
            "8:11: only a limit with scope = \"cluster\" has this key"},
-          {"a strategy of later", "name = \"x\"\nrate = \"1mbit\"\nscope = \"cluster\"\nstrategy = \"poll\"\n[cluster]\nredis = \"/r\"\n",
+          {"a strategy of later",
+           "name = \"x\"\nrate = \"1mbit\"\nscope = \"cluster\"\nstrategy = \"poll\"\n[cluster]\nredis = \"/r\"\n",
            "9:12: strategy = \"poll\" is not in this version"},
           {"without Redis by a word of its own",
-           "name = \"x\"\nrate = \"1mbit\"\nscope = \"cluster\"\nwithout_redis = \"local\"\n[cluster]\nredis = \"/r\"\n",
+           "name = \"x\"\nrate = \"1mbit\"\nscope = \"cluster\"\nwithout_redis = \"local\"\n[cluster]\nredis = "
+           "\"/r\"\n",
            "9:17: unknown value of \"without_redis\": the nearest is \"allow\""},
       },
       kLink + "[[limit]]\n");
