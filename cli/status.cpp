@@ -7,7 +7,9 @@
 
 #include "cli/apply.h"
 #include "cli/commands.h"
+#include "cli/operator_ssh.h"
 #include "cli/queue_owners.h"
+#include "shaper/core/guard.h"
 #include "shaper/live/name_lookup.h"
 #include "shaper/live/nfqueue.h"
 #include "shaper/live/supervisor.h"
@@ -124,6 +126,14 @@ std::string put_back(ControlClient& daemon, const StatusReport& report, const Fo
               : fmt::format("not put back: {}", done.error());
 }
 
+/// An SSH server may start later than we do, as at boot: then its ports are guarded too.
+void guard_late_servers(ControlClient& daemon, const StatusReport& report) {
+  const auto is_guard = [](const ClassReport& row) { return row.name == kGuardClass; };
+  if (std::any_of(report.classes.begin(), report.classes.end(), is_guard)) return;
+  const std::vector<std::uint16_t> ports = ssh_ports();
+  if (!ports.empty()) (void)daemon.request("guard-too", fmt::format("{}", fmt::join(ports, " ")));
+}
+
 ExitCode status_without_daemon(const std::optional<RuntimeFolder>& folder, bool json) {
   StatusReport report;
   report.version = kVersion;
@@ -164,6 +174,7 @@ ExitCode tend(bool repair) {
   }
   for (const std::string& warning : report->warnings) text += warning + '\n';
   std::fputs(text.c_str(), stdout);
+  guard_late_servers(daemon, *report);
   return ExitCode::done;
 }
 

@@ -90,9 +90,9 @@ bool Service::may_change(const Peer& peer) const {
 /// The answer to a request that only who may change something may make; nothing: it is none of these.
 std::optional<Service::Answer> Service::change(const Request& request, const Peer& peer) {
   const auto& verb = request.verb;
-  constexpr std::array<std::string_view, 10> kChanges{"password",        "load",          "guard",        "down",
-                                                      "rules-installed", "install-rules", "revert-after", "disarm",
-                                                      "policy",          "restart"};
+  constexpr std::array<std::string_view, 11> kChanges{"guard-too", "password",        "load",          "guard",
+                                                      "down",      "rules-installed", "install-rules", "revert-after",
+                                                      "disarm",    "policy",          "restart"};
   if (std::find(kChanges.begin(), kChanges.end(), verb) == kChanges.end()) return std::nullopt;
   if (!may_change(peer)) return refused(std::string(kMayNotChange));
   if (verb == "load") return load(request.body, peer);
@@ -103,6 +103,7 @@ std::optional<Service::Answer> Service::change(const Request& request, const Pee
     supervisor_.send("rules-installed");
     return Response{};
   }
+  if (verb == "guard-too") return guard_too(request.body, peer);
   if (verb == "guard") {
     guard_ports_ = parse_numbers(request.body);
     return Response{};
@@ -145,6 +146,19 @@ Service::Answer Service::load(const std::string& body, const Peer& peer) {
              response.status == ResponseStatus::ok ? "in force" : "refused");
     return Progress::done;
   });
+}
+
+/// Ports that were not there when the policy came into force.
+Service::Answer Service::guard_too(const std::string& ports, const Peer& peer) {
+  if (!loaded_) return Response{};
+  std::vector<std::uint16_t> all = parse_numbers(ports);
+  const std::vector<std::uint16_t>& guarded = loaded_->policy.guard_ports;
+  all.insert(all.end(), guarded.begin(), guarded.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (all == guarded) return Response{};
+  guard_ports_ = std::move(all);
+  return load(loaded_->file + '\n' + loaded_->text, peer);
 }
 
 Service::Reading Service::read_policy(const std::string& body, const std::vector<std::uint16_t>& guard_ports) {

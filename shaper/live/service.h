@@ -57,6 +57,7 @@ class Service {
   [[nodiscard]] bool may_change(const Peer& peer) const;
   [[nodiscard]] std::optional<Answer> change(const Request& request, const Peer& peer);
   Answer load(const std::string& body, const Peer& peer);
+  Answer guard_too(const std::string& ports, const Peer& peer);
   [[nodiscard]] static Reading read_policy(const std::string& body, const std::vector<std::uint16_t>& guard_ports);
   [[nodiscard]] Response bring_into_force(Reading reading);
   void settle_in(Loaded loaded);
