@@ -8,6 +8,7 @@
 #include <array>
 #include <numeric>
 
+#include "shaper/cluster/lease_script.h"
 #include "shaper/live/clock.h"
 #include "shaper/live/system_call.h"
 #include "shaper/model/address_text.h"
@@ -17,8 +18,6 @@ namespace {
 
 /// A wallet that has run dry, or a first packet, is noticed so soon.
 constexpr std::chrono::milliseconds kBetweenLooks{5};
-
-constexpr std::size_t kMostAsksAtOnce = 32;
 
 LeaseReason reason_of(std::string_view word) {
   constexpr std::array<std::string_view, 9> kUnavailable{
@@ -140,7 +139,7 @@ void ClusterLimits::follow(const Demand& demand, Instant now, LeaseAsks& asks) {
     bucket.refuses = lease.refuses();
     packets_.refuse(demand.from, bucket.refuses);
   }
-  if (asks.asks.size() >= kMostAsksAtOnce) return;  // the next look is soon
+  if (asks.asks.size() >= kMostBucketsInCall) return;  // the next look is soon
   if (auto ask = lease.ask(now)) {
     bucket.sequence = ask->sequence;
     bucket.sent = now;

@@ -122,7 +122,6 @@ void RedisConnection::on_connected() {
   socklen_t length = sizeof error;
   if (::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0 || error != 0) return lose("refused");
   state_ = State::up;
-  ++connects_;
   pause_ = {};
   try_at_.reset();
   on_up_();

@@ -40,7 +40,6 @@ class RedisConnection {
   void call(std::span<const std::string> words, Nanos timeout, Answered answered);
 
   [[nodiscard]] bool up() const { return state_ == State::up; }
-  [[nodiscard]] std::uint64_t connects() const { return connects_; }
 
  private:
   enum class State : std::uint8_t { down, connecting, up };
@@ -72,7 +71,6 @@ class RedisConnection {
   std::deque<Pending> pending_;
   std::optional<Instant> try_at_;
   Nanos pause_{0};
-  std::uint64_t connects_ = 0;
 };
 
 }  // namespace shaper
