@@ -114,7 +114,7 @@ void Lease::plan_give_back(Instant now) {
   ByteCount keep;
   if (!idle(now)) {
     if (state_ == LeaseState::cold) return;
-    keep = {wanted().value * 3 / 2};
+    keep = wanted_until_answer() + ByteCount{wanted().value / 2};
   }
   if (left_ <= keep + to_take_) return;
   const ByteCount surplus = left_ - keep - to_take_;
@@ -136,6 +136,13 @@ ByteCount Lease::wanted() const {
   // Without head-room the demand of a TCP would never grow.
   if (window_.held_up()) bytes += bytes / 4;
   return ByteCount{bytes} + seen_.waiting;
+}
+
+/// What would be spent until an answer to the ask after the next one can be here.
+ByteCount Lease::wanted_until_answer() const {
+  const ByteCount want = wanted();
+  if (want == ByteCount{}) return want;
+  return want + bytes_in(rate_of(want, interval()), round_trip_->typical());
 }
 
 /// Somebody is short of credit.

@@ -148,6 +148,7 @@ class Lease {
   [[nodiscard]] Nanos lasts() const;
   [[nodiscard]] bool idle(Instant now) const;
   [[nodiscard]] ByteCount wanted() const;
+  [[nodiscard]] ByteCount wanted_until_answer() const;
   void give(ByteCount bytes, Instant valid_until, DataRate pace);
   ByteCount fill(ByteCount up_to, ByteCount there, Instant valid_until, DataRate pace);
   [[nodiscard]] bool may_welcome() const;

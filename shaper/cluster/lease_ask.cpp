@@ -59,7 +59,8 @@ LeaseAsk Lease::compose(Instant now) {
   const ByteCount want = wanted();
   if (want.value > 0) ask.want = rate_of(want, ask.interval);
   const ByteCount wallet = state_ == LeaseState::fallback ? ByteCount{} : left_;
-  if (want + loan_ > wallet) ask.need = want + loan_ - wallet;
+  const ByteCount enough = wanted_until_answer() + loan_;
+  if (enough > wallet) ask.need = enough - wallet;
   return ask;
 }
 
