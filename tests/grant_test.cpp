@@ -218,6 +218,15 @@ TEST(Grants, ALimitThatRefusesDropsWhatIsHeldAndWhatComes) {
   }
 }
 
+TEST(Grants, WhoeverGrantsBehindARestartSaysAnewWhatIsRefused) {
+  Sim sim({.policy = clustered()});
+  sim.refuse({}, true);
+  ASSERT_TRUE(sim.restart());
+  sim.send(packet_of(1));
+  EXPECT_EQ(sim.held(), 1U);
+  EXPECT_EQ(sim.broken(), "");
+}
+
 TEST(Grants, OthersGoOnWhileALimitRefuses) {
   Policy policy = clustered(KeyPolicy{EachBy::source});
   Sim sim({.policy = policy});

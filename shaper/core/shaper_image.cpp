@@ -32,7 +32,9 @@ void Meter::carry(Image& image) {
   image.expect(wallet_ != nullptr);
   if (!wallet_) return;
   image(*wallet_);
-  if (Image::kReads) wallet_->held = {};  // counted again with the packets
+  if (!Image::kReads) return;
+  wallet_->held = {};        // counted again with the packets
+  wallet_->refuses = false;  // for whoever grants now to say
 }
 
 template <typename Image>
