@@ -51,14 +51,7 @@ void Channel::send(std::string_view verb, std::string_view body) {
 }
 
 void Channel::write_out() {
-  std::size_t sent = 0;
-  while (sent < out_.size()) {
-    const ssize_t count = ::send(fd_.get(), out_.data() + sent, out_.size() - sent, MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) break;  // not now; or never, then receive() finds out
-    sent += static_cast<std::size_t>(count);
-  }
-  out_.erase(0, sent);
+  send_what_fits(fd_.get(), out_);
   const bool waits = !out_.empty();
   if (waits == waits_to_write_) return;
   waits_to_write_ = waits;

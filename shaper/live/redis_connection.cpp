@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "shaper/live/clock.h"
+#include "shaper/live/system_call.h"
 #include "shaper/model/rules.h"
 
 namespace shaper {
@@ -137,15 +138,10 @@ void RedisConnection::call(std::span<const std::string> words, Nanos timeout, An
 }
 
 void RedisConnection::write_out() {
-  std::size_t sent = 0;
-  while (sent < out_.size()) {
-    const ssize_t count = ::send(fd_.get(), out_.data() + sent, out_.size() - sent, MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) break;  // not now; or never, then reading finds out
-    sent += static_cast<std::size_t>(count);
-  }
-  out_.erase(0, sent);
-  if (std::exchange(waits_to_write_, !out_.empty()) == waits_to_write_) return;
+  send_what_fits(fd_.get(), out_);
+  const bool waits = !out_.empty();
+  if (waits == waits_to_write_) return;
+  waits_to_write_ = waits;
   loop_.change(fd_.get(), waits_to_write_ ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
