@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "shaper/live/clock.h"
+#include "shaper/live/timer.h"
 
 namespace shaper {
 namespace {
@@ -25,8 +26,7 @@ class ControlServerTest : public testing::Test {
     server_.emplace(loop_, listen_at(folder_ / "control"),
                     [](const Request& request, const Peer&) { return answer(request); });
     server_->open();
-    loop_.on_timer([this] { loop_.stop(); });  // nothing waits for ever
-    loop_.set_timer(monotonic_now() + std::chrono::seconds{10});
+    patience_.set(monotonic_now() + std::chrono::seconds{10});
   }
   void TearDown() override {
     server_.reset();
@@ -81,6 +81,7 @@ class ControlServerTest : public testing::Test {
 
   std::filesystem::path folder_;
   EventLoop loop_;
+  Timer patience_{loop_, [this] { loop_.stop(); }};  // nothing waits for ever
   std::optional<ControlServer> server_;
   bool closed_ = false;
 };

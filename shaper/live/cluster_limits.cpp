@@ -1,8 +1,6 @@
 #include "shaper/live/cluster_limits.h"
 
 #include <fmt/format.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +8,6 @@
 
 #include "shaper/cluster/lease_script.h"
 #include "shaper/live/clock.h"
-#include "shaper/live/system_call.h"
 #include "shaper/model/address_text.h"
 
 namespace shaper {
@@ -67,19 +64,7 @@ void add(ClusterLimitReport& limit, const LeaseCounters& counters) {
 }  // namespace
 
 ClusterLimits::ClusterLimits(EventLoop& loop, PacketLoop& packets, std::function<void(const LeaseAsks&)> ask)
-    : loop_(loop),
-      packets_(packets),
-      ask_(std::move(ask)),
-      timer_(require(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")) {
-  loop_.add(timer_.get(), EPOLLIN, [this](std::uint32_t) {
-    std::uint64_t expirations = 0;
-    if (::read(timer_.get(), &expirations, sizeof expirations) > 0) tick();
-  });
-}
-
-ClusterLimits::~ClusterLimits() {
-  loop_.remove(timer_.get());
-}
+    : packets_(packets), ask_(std::move(ask)), timer_(loop, [this] { tick(); }) {}
 
 void ClusterLimits::obey(const Policy& policy, const ClusterPolicy& cluster, Shaper& shaper) {
   shaper_ = &shaper;
@@ -97,17 +82,14 @@ void ClusterLimits::obey(const Policy& policy, const ClusterPolicy& cluster, Sha
     known->second.lease.change(policy_of(demand.from));
   }
   std::erase_if(buckets_, [](const auto& entry) { return !entry.second.seen; });
-  const timespec period{0, Nanos{kBetweenLooks}.count()};
-  const itimerspec setting{period, period};
-  ::timerfd_settime(timer_.get(), 0, &setting, nullptr);
+  timer_.repeat(kBetweenLooks);
   tick();
 }
 
 void ClusterLimits::stop() {
   shaper_ = nullptr;
   buckets_.clear();
-  const itimerspec off{};
-  ::timerfd_settime(timer_.get(), 0, &off, nullptr);
+  timer_.set(std::nullopt);
 }
 
 void ClusterLimits::tick() {

@@ -15,9 +15,9 @@
 #include "shaper/cluster/round_trip.h"
 #include "shaper/core/shaper.h"
 #include "shaper/live/event_loop.h"
-#include "shaper/live/fd.h"
 #include "shaper/live/lease_messages.h"
 #include "shaper/live/packet_loop.h"
+#include "shaper/live/timer.h"
 #include "shaper/model/config.h"
 #include "shaper/model/report.h"
 
@@ -27,9 +27,6 @@ class ClusterLimits {
  public:
   /// `ask` carries asks away. Throws std::system_error.
   ClusterLimits(EventLoop& loop, PacketLoop& packets, std::function<void(const LeaseAsks&)> ask);
-  ~ClusterLimits();
-  ClusterLimits(const ClusterLimits&) = delete;
-  ClusterLimits& operator=(const ClusterLimits&) = delete;
 
   /// The limits of `policy`, which is in force now in `shaper`; buckets that stay keep their leases. `cluster` has this
   /// host's name.
@@ -61,10 +58,9 @@ class ClusterLimits {
   [[nodiscard]] LeasePolicy policy_of(const LimitKey& key) const;
   [[nodiscard]] std::string name_of(const LimitKey& key) const;
 
-  EventLoop& loop_;
   PacketLoop& packets_;
   std::function<void(const LeaseAsks&)> ask_;
-  Fd timer_;
+  Timer timer_;
   Shaper* shaper_ = nullptr;  // nothing: there are no such limits
   std::vector<LimitPolicy> limits_;
   ClusterPolicy cluster_;

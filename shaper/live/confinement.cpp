@@ -32,8 +32,8 @@ constexpr std::array kAllowed{
     SCMP_SYS(connect),
     // waiting
     SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(poll), SCMP_SYS(ppoll),
-    SCMP_SYS(timerfd_settime), SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),
-    SCMP_SYS(restart_syscall), SCMP_SYS(gettimeofday), SCMP_SYS(time),
+    SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(nanosleep), SCMP_SYS(restart_syscall), SCMP_SYS(gettimeofday), SCMP_SYS(time),
     // files that are open, and looking for those that may be
     SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(lseek),
     SCMP_SYS(close), SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(access),

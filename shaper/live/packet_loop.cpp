@@ -31,13 +31,12 @@ void PacketLoop::drive(Shaper& shaper, const Policy& policy, Verdicts due) {
   verdicts_ = std::move(due);
   send_verdicts();
   loop_.add(socket_.fd(), EPOLLIN, [this](std::uint32_t) { on_readable(); });
-  loop_.on_timer([this] { on_timer(); });
   on_readable();
 }
 
 void PacketLoop::stop() {
   loop_.remove(socket_.fd());
-  loop_.set_timer(std::nullopt);
+  timer_.set(std::nullopt);
 }
 
 void PacketLoop::obey(const Policy& policy) {
@@ -166,7 +165,7 @@ void PacketLoop::release_due(Instant now) {
 void PacketLoop::arm_timer() {
   std::optional<Instant> next = shaper_->next_departure();
   if (next) next = pace_.earliest(*next);
-  loop_.set_timer(next);
+  timer_.set(next);
 }
 
 void PacketLoop::put(const Verdict& verdict) {

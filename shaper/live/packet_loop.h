@@ -19,6 +19,7 @@
 #include "shaper/core/shaper.h"
 #include "shaper/live/event_loop.h"
 #include "shaper/live/nfqueue.h"
+#include "shaper/live/timer.h"
 #include "shaper/live/wake_pace.h"
 #include "shaper/model/event_log.h"
 #include "shaper/model/rules.h"
@@ -40,7 +41,8 @@ class PacketLoop {
     std::optional<Instant> latest_unmarked;
   };
 
-  PacketLoop(EventLoop& loop, NfqueueSocket socket) : loop_(loop), socket_(std::move(socket)) {}
+  PacketLoop(EventLoop& loop, NfqueueSocket socket)
+      : loop_(loop), timer_(loop, [this] { on_timer(); }), socket_(std::move(socket)) {}
 
   /// Binds the two queues of a link, the split one first. Throws std::system_error; a refusal is returned.
   [[nodiscard]] tl::expected<void, BindRefusal> bind(const QueuePair& queues);
@@ -104,6 +106,7 @@ class PacketLoop {
   [[nodiscard]] Role* role_of(std::uint16_t number);
 
   EventLoop& loop_;
+  Timer timer_;
   Shaper* shaper_ = nullptr;  // the one that is driven; until then nothing is read
   NfqueueSocket socket_;
   std::vector<Role> roles_;

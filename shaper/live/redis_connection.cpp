@@ -90,8 +90,7 @@ void RedisConnection::FreeReader::operator()(redisReader* reader) const {
 }
 
 RedisConnection::RedisConnection(EventLoop& loop, std::string address, std::function<void()> on_up)
-    : loop_(loop), address_(std::move(address)), on_up_(std::move(on_up)) {
-  loop_.on_timer([this] { on_timer(); });
+    : loop_(loop), timer_(loop, [this] { on_timer(); }), address_(std::move(address)), on_up_(std::move(on_up)) {
   connect();
 }
 
@@ -197,7 +196,7 @@ void RedisConnection::set_timer() {
   for (const Pending& each : pending_) {
     if (!next || each.until < *next) next = each.until;
   }
-  loop_.set_timer(next);
+  timer_.set(next);
 }
 
 }  // namespace shaper

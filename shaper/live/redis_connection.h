@@ -18,6 +18,7 @@
 #include "shaper/core/units.h"
 #include "shaper/live/event_loop.h"
 #include "shaper/live/fd.h"
+#include "shaper/live/timer.h"
 
 struct redisReader;
 struct redisReply;
@@ -30,7 +31,7 @@ class RedisConnection {
   using Answered = std::function<void(const redisReply* reply, std::string_view failure)>;
 
   /// `address` is HOST:PORT, [ADDRESS]:PORT or the path of a unix socket. `on_up` is called after each connect, before
-  /// anything else is sent. Uses the loop's one timer.
+  /// anything else is sent. Throws std::system_error.
   RedisConnection(EventLoop& loop, std::string address, std::function<void()> on_up);
   ~RedisConnection();
   RedisConnection(const RedisConnection&) = delete;
@@ -61,6 +62,7 @@ class RedisConnection {
   void set_timer();
 
   EventLoop& loop_;
+  Timer timer_;
   std::string address_;
   std::function<void()> on_up_;
   State state_ = State::down;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/random.h>
-#include <sys/timerfd.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -58,7 +57,11 @@ Service::Service(EventLoop& loop, const WorkerTask& task, NfqueueSocket queues)
       next_queue_(kFirstQueue),
       supervisor_(
           loop, Fd(task.channel), [this](const Request& message) { on_supervisor(message); }, [this] { shut_down(); }),
-      sign_of_life_(require(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")),
+      sign_of_life_(loop,
+                    [this] {
+                      supervisor_.send("alive");
+                      if (handed_over_) loop_.stop();  // a client that does not take its answer is not waited for
+                    }),
       image_(task.image),
       inherited_(task.inherited),
       background_(loop) {

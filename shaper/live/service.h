@@ -18,6 +18,7 @@
 #include "shaper/live/event_loop.h"
 #include "shaper/live/links.h"
 #include "shaper/live/packet_loop.h"
+#include "shaper/live/timer.h"
 #include "shaper/live/worker_process.h"
 #include "shaper/model/config.h"
 #include "shaper/model/report.h"
@@ -115,7 +116,7 @@ class Service {
   EventLog event_log_{event_text_};
   bool ending_ = false;
   Channel supervisor_;
-  Fd sign_of_life_;                   // timerfd
+  Timer sign_of_life_;
   std::vector<std::string> trouble_;  // that the supervisor told of
   std::optional<Instant> reverts_at_;
   std::vector<std::uint16_t> guard_ports_;        // that the next policy guards

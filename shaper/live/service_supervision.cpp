@@ -1,6 +1,5 @@
 // The worker and its supervisor: what a worker tells, so that another one can go on, and what it is told.
 #include <fmt/format.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "shaper/live/clock.h"
@@ -28,14 +27,7 @@ std::vector<PacketId> parse_released(std::string_view text) {
 }  // namespace
 
 void Service::give_signs_of_life() {
-  const timespec period{0, kSignOfLife.count()};
-  const itimerspec setting{period, period};
-  ::timerfd_settime(sign_of_life_.get(), 0, &setting, nullptr);
-  loop_.add(sign_of_life_.get(), EPOLLIN, [this](std::uint32_t) {
-    std::uint64_t expirations = 0;
-    if (::read(sign_of_life_.get(), &expirations, sizeof expirations) > 0) supervisor_.send("alive");
-    if (handed_over_) loop_.stop();  // a client that does not take its answer is not waited for
-  });
+  sign_of_life_.repeat(kSignOfLife);
   supervisor_.send("alive");
 }
 

@@ -34,8 +34,11 @@ std::string utc_now() {
 }  // namespace
 
 Supervisor::Supervisor(EventLoop& loop, NfqueueSocket queues, Fd listener, Settings settings)
-    : loop_(loop), queues_(std::move(queues)), listener_(std::move(listener)), settings_(std::move(settings)) {
-  loop_.on_timer([this] { on_timer(); });
+    : loop_(loop),
+      timer_(loop, [this] { on_timer(); }),
+      queues_(std::move(queues)),
+      listener_(std::move(listener)),
+      settings_(std::move(settings)) {
   loop_.on_idle([this] {
     if (renews_) renew();
     return false;
@@ -185,17 +188,17 @@ void Supervisor::shut_down() {
 // --- Time ------------------------------------------------------------------------------------------------------------
 
 void Supervisor::set_timer() {
-  timer_ = last_sign_ + kLongestSilence;
+  wake_at_ = last_sign_ + kLongestSilence;
   for (const auto& other : {revert_at_, look_at_, redis_at_}) {
-    if (other) timer_ = std::min(*timer_, *other);
+    if (other) wake_at_ = std::min(*wake_at_, *other);
   }
-  if (heir_) timer_ = std::min(*timer_, heir_until_);
-  loop_.set_timer(timer_);
+  if (heir_) wake_at_ = std::min(*wake_at_, heir_until_);
+  timer_.set(wake_at_);
 }
 
 void Supervisor::on_timer() {
   const Instant now = monotonic_now();
-  if (timer_ && now - *timer_ > kStoodStill) last_sign_ = now;
+  if (wake_at_ && now - *wake_at_ > kStoodStill) last_sign_ = now;
   if (worker_ && now - last_sign_ >= kLongestSilence) {
     hung_ = true;
     last_sign_ = now;

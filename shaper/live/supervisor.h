@@ -34,6 +34,7 @@
 #include "shaper/live/helper_process.h"
 #include "shaper/live/nfqueue.h"
 #include "shaper/live/service_manager.h"
+#include "shaper/live/timer.h"
 #include "shaper/live/worker_process.h"
 
 namespace shaper {
@@ -115,6 +116,7 @@ class Supervisor {
   void carry(Image& image);
 
   EventLoop& loop_;
+  Timer timer_;
   NfqueueSocket queues_;
   Fd listener_;
   Settings settings_;
@@ -142,7 +144,7 @@ class Supervisor {
   std::optional<Instant> look_at_;
   bool repair_ = false;
   std::optional<Instant> repaired_at_;
-  std::optional<Instant> timer_;
+  std::optional<Instant> wake_at_;
   std::optional<HelperProcess> reverting_;
   std::optional<HelperProcess> looking_;
 };
