@@ -28,6 +28,15 @@ TEST(RoundTripTest, ComesDownAgain) {
   EXPECT_EQ(trip.timeout(), 50ms);
 }
 
+TEST(RoundTripTest, GoesUpWithinAFewAnswers) {
+  RoundTrip trip;
+  for (int n = 0; n < 100; ++n) trip.measured(1ms);
+  for (int n = 0; n < 4; ++n) trip.measured(150ms);
+  EXPECT_EQ(trip.typical(), 1ms) << "a few slow ones are none";
+  trip.measured(150ms);
+  EXPECT_EQ(trip.typical(), 150ms);
+}
+
 TEST(RoundTripTest, TheTimeoutIsForTheSlowestOfAHundredButOne) {
   RoundTrip trip;
   for (int n = 0; n < 100; ++n) trip.measured(n == 50 ? 1s : n == 60 ? 30ms : 1ms);

@@ -1,8 +1,9 @@
 // How long Redis takes to answer, and the period, the timeout and the lease that follow from it.
 //
 // One for each connection, fed by whoever has it: every answer, also a late one, and every timeout. The estimate is
-// taken from the last hundred answers and nothing older, so it goes down again as it went up. While nothing comes in
-// time the timeout doubles: else a round trip longer than the first timeout would never be measured.
+// taken from the last hundred answers and nothing older, so it goes down again as it went up. Up it goes within a few
+// answers: until then every grant would come after its end. While nothing comes in time the timeout doubles: else a
+// round trip longer than the first timeout would never be measured.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +29,7 @@ class RoundTrip {
   }
   void timed_out() { lost_ = std::min(lost_ + 1, kMostDoublings); }
 
-  /// The median; zero before the first answer.
+  /// The median of all or of the latest, whichever is longer; zero before the first answer.
   [[nodiscard]] Nanos typical() const { return typical_; }
   /// Only one of a hundred takes longer.
   [[nodiscard]] Nanos slow() const { return slow_; }
@@ -42,16 +43,23 @@ class RoundTrip {
  private:
   static constexpr unsigned kMostDoublings = 5;
 
+  static constexpr std::size_t kLatest = 9;
+
   void estimate() {
-    auto sorted = times_;
-    const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(count_);
-    const auto at = [&](std::size_t index) {
-      const auto nth = sorted.begin() + static_cast<std::ptrdiff_t>(index);
-      std::nth_element(sorted.begin(), nth, end);
-      return *nth;
-    };
-    typical_ = at((count_ - 1) / 2);
-    slow_ = at((count_ * 99 - 1) / 100);
+    std::array<Nanos, 100> all = times_;
+    std::array<Nanos, kLatest> latest{};
+    const std::size_t few = std::min(count_, kLatest);
+    for (std::size_t i = 0; i < few; ++i) latest[i] = times_[(next_ - 1 - i) % times_.size()];
+    typical_ = std::max(smallest_but(all, count_, (count_ - 1) / 2), smallest_but(latest, few, (few - 1) / 2));
+    slow_ = smallest_but(all, count_, (count_ * 99 - 1) / 100);
+  }
+
+  /// Of the first `count` times the one that `index` others are not above.
+  template <std::size_t kSize>
+  static Nanos smallest_but(std::array<Nanos, kSize>& times, std::size_t count, std::size_t index) {
+    const auto nth = times.begin() + static_cast<std::ptrdiff_t>(index);
+    std::nth_element(times.begin(), nth, times.begin() + static_cast<std::ptrdiff_t>(count));
+    return *nth;
   }
 
   std::array<Nanos, 100> times_{};
