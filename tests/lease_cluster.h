@@ -89,7 +89,11 @@ class LeaseCluster : public testing::Test {
   void pass(Nanos time) {
     const auto us = std::chrono::floor<std::chrono::microseconds>(time).count();
     const std::string moved = std::to_string(us);
-    EXPECT_EQ(redis({"EVAL", kPass, "0", moved}).error, "");
+    for (const std::string& key : redis({"KEYS", "dl:*"}).texts) {
+      const std::string script =
+          key.ends_with(":b") ? kBucketRead + "ts, lt = ts - ARGV[1], lt - ARGV[1]" + kBucketWritten : kHostsMoved;
+      EXPECT_EQ(redis({"EVAL", script, "1", key, moved}).error, "");
+    }
     passed_us_ += us;
   }
 
@@ -103,7 +107,19 @@ class LeaseCluster : public testing::Test {
     return {answer.rate.bits_per_second, static_cast<std::int64_t>(answer.burst.value), answer.tokens, time_of(answer)};
   }
 
-  std::string field(const std::string& name) { return redis({"HGET", kBucket, name}).text; }
+  /// A number of the bucket, by its name in the script.
+  std::string field(const std::string& name) {
+    return redis({"EVAL", kBucketRead + "return string.format('%.0f', " + name + ")", "1", kBucket}).text;
+  }
+  void set_tokens(const std::string& tokens) {
+    EXPECT_EQ(redis({"EVAL", kBucketRead + "tok = " + tokens + kBucketWritten, "1", kBucket}).error, "");
+  }
+  /// All that is stored.
+  std::vector<std::string> stored() {
+    std::vector<std::string> all = redis({"HGETALL", kHosts}).texts;
+    all.push_back(redis({"GET", kBucket}).text);
+    return all;
+  }
 
   static constexpr const char* kBucket = "dl:{0}:tenant:b";
   static constexpr const char* kHosts = "dl:{0}:tenant:n";
@@ -113,17 +129,18 @@ class LeaseCluster : public testing::Test {
   int unknown_script = 0;
 
  private:
-  static constexpr const char* kPass = R"(
-    for _, key in ipairs(redis.call('KEYS', 'dl:*:b')) do
-      for _, word in ipairs({'ts', 'lt'}) do redis.call('HINCRBY', key, word, 0 - ARGV[1]) end
-    end
-    for _, key in ipairs(redis.call('KEYS', 'dl:*:n')) do
-      local all = redis.call('HGETALL', key)
-      for i = 1, #all, 2 do
-        redis.call('HSET', key, all[i], (string.gsub(all[i + 1], '^(%d+:%d+:%d+:)(%d+)', function(head, last)
-          return head .. string.format('%.0f', last - ARGV[1])
-        end)))
-      end
+  static inline const std::string kBucketRead =
+      "local s, cfg, R, B, tok, ts, rem, gen, lam, lt, contended, members, lease, kept = "
+      "struct.unpack('<Bddddddddddddd', redis.call('GET', KEYS[1])) ";
+  static inline const std::string kBucketWritten =
+      " redis.call('SET', KEYS[1], struct.pack('<Bddddddddddddd', s, cfg, R, B, tok, ts, rem, gen, lam, lt, contended, "
+      "members, lease, kept), 'KEEPTTL')";
+  static inline const std::string kHostsMoved = R"(
+    local all = redis.call('HGETALL', KEYS[1])
+    for i = 1, #all, 2 do
+      local inc, seq, want, last, grant, lease, flags, own = struct.unpack('<dddddddd', all[i + 1])
+      redis.call('HSET', KEYS[1], all[i],
+                 struct.pack('<dddddddd', inc, seq, want, last - ARGV[1], grant, lease, flags, own))
     end)";
 
   std::map<std::string, std::uint64_t> sequences_;

@@ -223,7 +223,7 @@ TEST_F(LeaseShares, BucketGoesBackToHalfFull) {
   std::vector<Host> hosts = hosts_that_offer({1, 1, 1});
   run(hosts, 500ms);
   for (const char* const tokens : {"-2500000", "2500000"}) {
-    redis({"HSET", kBucket, "tok", tokens});
+    set_tokens(tokens);
     run(hosts, 2s);
     EXPECT_NEAR(std::stod(field("tok")), 1'250'000 - bytes_in({kRate}, kInterval / 3).value, 250'000) << tokens;
   }
@@ -247,7 +247,7 @@ TEST_F(LeaseShares, HostFromItsFallbackIsNotPaidForThatTime) {
   slow.lease = 10 * kLease;
   std::vector<Host> hosts = hosts_that_offer({1, 1, 1, 1});
   run(hosts, 1s, slow);
-  redis({"HSET", kBucket, "tok", "0"});  // so that nothing is above half
+  set_tokens("0");  // so that nothing is above half
   slow.want = {kRate};
   slow.need = slow.burst;
   pass(2 * slow.interval);

@@ -4,22 +4,25 @@
 -- never makes bytes.
 --
 -- Units: bytes, bits per second, microseconds of the clock of Redis; no host's clock comes in. All numbers are whole
--- and below 2^53, where a double is exact, and are written with '%.0f' (tostring keeps 14 digits only).
+-- and below 2^53, where a double is exact. They are kept as packed doubles: read and written as text, field by field,
+-- they took half of the script's time.
 --
 -- KEYS     for each bucket two, at most 32 buckets with one hash tag: the bucket, its hosts.
 -- ARGV     protocol, host, incarnation; for each bucket: cfg, R, B, interval, lease, seq, want, need, give_back, debt,
 --          flags, own (as in LeaseAsk).
 -- Returns  for each bucket: status, grant, tok, lam, contended, members, gen, cfg, R, B; after the last one the time.
 --
--- The bucket, a hash:  v schema; cfg version of R and B; R rate; B depth; tok bytes in it, -B..B; ts when it earned
+-- The bucket, a string:  schema; cfg version of R and B; R rate; B depth; tok bytes in it, -B..B; ts when it earned
 --   last; rem what it earned beyond whole bytes, in millionths of a bit; gen when it was made. Found when the hosts were
 --   last counted, at lt: lam water level, contended, members, lease the longest of theirs, kept rate kept for missing.
--- Its hosts, a hash, by host:  inc:seq:want:last:grant:lease:flags:own. inc is another number after each start of
+-- Its hosts, a hash, by host:  inc, seq, want, last, grant, lease, flags, own. inc is another number after each start of
 --   the host, last when it asked, own its rate in fallback. A host that left stays a minute, to know what is repeated.
 -- Leaky or token bucket: the level of the one is B - tok of the other.
 
 local protocol = '1'
-local schema = '1'
+local schema = 1
+local bucket_layout, bucket_bytes = '<Bddddddddddddd', 105
+local host_layout, host_bytes = '<dddddddd', 64
 local most_buckets = 32
 local most_hosts = 512         -- in the table of one bucket; every loop below ends there
 local count_every = 10000      -- the hosts are counted that often, so the cost of a call does not grow with them
@@ -33,12 +36,8 @@ local granted, fresh, old_config, replay, stale, crowded = 0, 1, 2, 3, 4, 5  -- 
 local fallback_flag, leaving_flag, reserve_flag = 1, 2, 4  -- 8, observe, is only kept for those who look
 
 local words_of_ask = 12
-local host_pattern = '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$'
-local host_format = '%s:%.0f:%.0f:%.0f:%.0f:%.0f:%.0f:%.0f'
 
 local function refuse(why) error({err = 'ERR grants: ' .. why}) end
-
-local function text(number) return string.format('%.0f', number) end
 
 local function has(flags, flag) return flags % (2 * flag) >= flag end
 
@@ -53,17 +52,12 @@ end
 
 -- Tables are written out, here and below: one that grows field by field costs more than all the arithmetic.
 local function read_bucket(key)
-  local v, cfg, R, B, tok, ts, rem, gen, lam, lt, contended, members, lease, kept =
-    unpack(redis.call('HMGET', key, 'v', 'cfg', 'R', 'B', 'tok', 'ts', 'rem', 'gen', 'lam', 'lt', 'contended',
-                      'members', 'lease', 'kept'))
-  if v and v ~= schema then refuse(key .. ' is of another version of shaper') end
-  if not (v and cfg and R and B and tok and ts and rem and gen and lam and lt and contended and members and lease and
-          kept) then
-    return nil
-  end
-  return {cfg = tonumber(cfg), R = tonumber(R), B = tonumber(B), tok = tonumber(tok), ts = tonumber(ts),
-          rem = tonumber(rem), gen = tonumber(gen), lam = tonumber(lam), lt = tonumber(lt),
-          contended = tonumber(contended), members = tonumber(members), lease = tonumber(lease), kept = tonumber(kept)}
+  local packed = redis.call('GET', key)
+  if not packed then return nil end
+  if #packed ~= bucket_bytes or string.byte(packed) ~= schema then refuse(key .. ' is of another version of shaper') end
+  local _, cfg, R, B, tok, ts, rem, gen, lam, lt, contended, members, lease, kept = struct.unpack(bucket_layout, packed)
+  return {cfg = cfg, R = R, B = B, tok = tok, ts = ts, rem = rem, gen = gen, lam = lam, lt = lt,
+          contended = contended, members = members, lease = lease, kept = kept}
 end
 
 -- Half full: what was lost was hardly full, and an empty one would hold all hosts up.
@@ -73,15 +67,14 @@ local function new_bucket(ask, now)
 end
 
 local function read_host(record)
-  local inc, seq, want, last, grant, lease, flags, own = string.match(record or '', host_pattern)
-  if not inc then return nil end
-  return {inc = inc, seq = tonumber(seq), want = tonumber(want), last = tonumber(last), grant = tonumber(grant),
-          lease = tonumber(lease), flags = tonumber(flags), own = tonumber(own)}
+  if not record or #record ~= host_bytes then return nil end
+  local inc, seq, want, last, grant, lease, flags, own = struct.unpack(host_layout, record)
+  return {inc = inc, seq = seq, want = want, last = last, grant = grant, lease = lease, flags = flags, own = own}
 end
 
-local function host_text(host)
-  return string.format(host_format, host.inc, host.seq, host.want, host.last, host.grant, host.lease, host.flags,
-                       host.own)
+local function pack_host(host)
+  return struct.pack(host_layout, host.inc, host.seq, host.want, host.last, host.grant, host.lease, host.flags,
+                     host.own)
 end
 
 local function cap(bucket)
@@ -150,7 +143,7 @@ local function find_hosts(key, name, asker, now)
       if host.last > now then  -- the clock was set back: it counts from now
         host.last = now
         table.insert(moved, records[i])
-        table.insert(moved, host_text(host))
+        table.insert(moved, pack_host(host))
       end
       count(found, host, now)
     end
@@ -188,23 +181,13 @@ local function grant_to(host, bucket, ask, before)
   return math.min(covered, share + surplus)
 end
 
-local function write_bucket(key, bucket, all)
-  if not all then
-    redis.call('HSET', key, 'tok', text(bucket.tok), 'ts', text(bucket.ts), 'rem', text(bucket.rem))
-    return
-  end
-  redis.call('HSET', key, 'v', schema, 'cfg', text(bucket.cfg), 'R', text(bucket.R), 'B', text(bucket.B),
-             'tok', text(bucket.tok), 'ts', text(bucket.ts), 'rem', text(bucket.rem), 'gen', text(bucket.gen),
-             'lam', text(bucket.lam), 'lt', text(bucket.lt), 'contended', text(bucket.contended),
-             'members', text(bucket.members), 'lease', text(bucket.lease), 'kept', text(bucket.kept))
-end
+-- Kept ten times as long as the bucket takes to fill: what expires was full, and comes back half full.
+local function ttl_of(bucket) return math.max(least_ttl_ms, math.ceil(80000 * bucket.B / bucket.R)) end
 
--- Ten times as long as the bucket takes to fill: what expires was full, and comes back half full. Renewed whenever the
--- hosts are counted, so at most 10 ms late.
-local function keep(bucket_key, hosts_key, bucket)
-  local ttl = text(math.max(least_ttl_ms, math.ceil(80000 * bucket.B / bucket.R)))
-  redis.call('PEXPIRE', bucket_key, ttl)
-  redis.call('PEXPIRE', hosts_key, ttl)
+local function write_bucket(key, b)
+  local packed = struct.pack(bucket_layout, schema, b.cfg, b.R, b.B, b.tok, b.ts, b.rem, b.gen, b.lam, b.lt, b.contended,
+                             b.members, b.lease, b.kept)
+  redis.call('SET', key, packed, 'PX', ttl_of(b))
 end
 
 local function put(reply, status, grant, bucket)
@@ -260,9 +243,9 @@ local function serve(bucket_key, hosts_key, ask, now, reply)
     bucket.tok = bucket.tok - host.grant
   end
 
-  write_bucket(bucket_key, bucket, counted)
-  if host then redis.call('HSET', hosts_key, ask.host, host_text(host)) end
-  if counted or not before then keep(bucket_key, hosts_key, bucket) end
+  write_bucket(bucket_key, bucket)
+  if host then redis.call('HSET', hosts_key, ask.host, pack_host(host)) end
+  if counted or not before then redis.call('PEXPIRE', hosts_key, ttl_of(bucket)) end  -- at most 10 ms late
   put(reply, status, host and host.grant or 0, bucket)
 end
 
@@ -275,7 +258,7 @@ local function argument(i)
 end
 
 local function read_ask(i)
-  local ask = {host = ARGV[2], inc = ARGV[3], cfg = argument(i), R = argument(i + 1), B = argument(i + 2),
+  local ask = {host = ARGV[2], inc = argument(3), cfg = argument(i), R = argument(i + 1), B = argument(i + 2),
                interval = argument(i + 3), lease = argument(i + 4), seq = argument(i + 5), want = argument(i + 6),
                need = argument(i + 7), give_back = argument(i + 8), debt = argument(i + 9), flags = argument(i + 10),
                own = argument(i + 11)}
@@ -289,7 +272,6 @@ if ARGV[1] ~= protocol then refuse('protocol ' .. protocol .. ' is spoken here')
 if #KEYS % 2 ~= 0 or buckets > most_buckets or #ARGV ~= 3 + words_of_ask * buckets then
   refuse('keys and arguments do not match')
 end
-if not string.match(ARGV[3], '^%d+$') then refuse('argument 3 is no incarnation') end
 
 -- All arguments are read before anything is written.
 local asks = {}
