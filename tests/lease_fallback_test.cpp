@@ -225,6 +225,26 @@ TEST(LeaseFallback, WhoIsAloneGetsAll) {
   EXPECT_EQ(bench.lease.fallback_rate(), 80_mbit);
 }
 
+TEST(LeaseFallback, AGrantThatWasLostIsForTheSameTime) {
+  for (const auto& [passed_bytes, left] : {std::pair{0ULL, 50'000ULL}, {20'000ULL, 30'000ULL}, {80'000ULL, 0ULL}}) {
+    Bench bench;
+    fall_back(bench);
+    bench.core.waiting = {passed_bytes};
+    while (bench.lease.counters().in_fallback.value < passed_bytes) {
+      bench.pass(1ms);
+      if (const auto ask = bench.call()) bench.fail(*ask);
+      bench.lease.on_demand(bench.core, bench.now);
+    }
+    bench.core.waiting = {};
+    LeaseAnswer again = Bench::answer_of(50'000);
+    again.status = LeaseAnswer::Status::replay;
+    bench.answer(*bench.next_ask(), again);
+    bench.call();
+    EXPECT_EQ(bench.core.left.value, left);
+    EXPECT_EQ(bench.lease.counters().discarded.value, 50'000 - left);
+  }
+}
+
 TEST(LeaseFallback, ASlowShareLetsFullFramesPass) {
   LeasePolicy policy = tenant_limit();
   policy.local_rate = 8_kbit;

@@ -63,7 +63,7 @@ inline constexpr std::size_t kLeaseReasons = 9;
 struct LeaseCounters {
   ByteCount granted;      ///< by answers
   ByteCount returned;     ///< that answers have acknowledged
-  ByteCount discarded;    ///< granted by an answer whose clock had jumped
+  ByteCount discarded;    ///< granted by an answer whose clock had jumped, or for what fallback has given meanwhile
   ByteCount unmetered;    ///< sent beyond the limit: in fallback by `allow`, or by `observe`
   ByteCount in_fallback;  ///< sent in fallback: never a debt
   Nanos fallback{0};      ///< time spent in it
@@ -197,7 +197,8 @@ class Lease {
 
   std::uint64_t sequence_;
   std::optional<LeaseAsk> unanswered_;
-  Instant asked_at_;  // that ask, for the first time
+  Instant asked_at_;                  // that ask, for the first time
+  ByteCount in_fallback_when_asked_;  // LeaseCounters::in_fallback
   bool in_flight_ = false;
   std::optional<Instant> sent_;  // the latest ask
   Instant tick_;

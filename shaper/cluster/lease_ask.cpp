@@ -46,6 +46,7 @@ LeaseAsk Lease::compose(Instant now) {
   ask.lease = kLeasePeriods * ask.interval;
   ask.sequence = sequence_++;
   asked_at_ = now;
+  in_fallback_when_asked_ = counters_.in_fallback;
   ask.give_back = std::exchange(returning_, {});
   ask.reserve = policy_.reserve;
   if (policy_.local_rate || policy_.hosts > 0) ask.local_rate = fallback_rate();
@@ -90,6 +91,12 @@ void Lease::on_answer(const LeaseAnswer& answer, std::uint64_t sequence, Instant
     ++counters_.clock_jumps;
     counters_.discarded += std::exchange(bytes, {});
     tick_ = now;
+  }
+  if (answer.status == LeaseAnswer::Status::replay && policy_.without_redis == WithoutRedis::degrade) {
+    // It was granted long ago, for a time in which the local rule gave something too.
+    const ByteCount served = std::min(bytes, counters_.in_fallback - in_fallback_when_asked_);
+    counters_.discarded += served;
+    bytes -= served;
   }
   if (now >= until) {
     ++counters_.late;
