@@ -18,20 +18,22 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace shaper::test {
 
 class RedisServer {
  public:
-  RedisServer() {
+  /// `environment` is added to the server's: NAME=VALUE.
+  explicit RedisServer(std::vector<std::string> environment = {}) : environment_(std::move(environment)) {
     std::string name = std::filesystem::temp_directory_path() / "shaper-redis-XXXXXX";
     if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
     folder_ = name;
     start();
   }
   ~RedisServer() {
-    stop();
+    end();
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
@@ -42,16 +44,16 @@ class RedisServer {
 
   /// As after a crash: nothing is left of what it knew.
   void restart() {
-    stop();
+    end();
     start();
   }
 
- private:
   void start() {
     pid_ = fork();
     if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
     if (pid_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
+      for (std::string& entry : environment_) putenv(entry.data());
       execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket().c_str(), "--save", "",
              "--appendonly", "no", "--maxmemory-policy", "noeviction", "--dir", folder_.c_str(), "--logfile",
              (folder_ / "log").c_str(), nullptr);
@@ -68,7 +70,8 @@ class RedisServer {
     throw std::runtime_error("redis-server does not answer on " + socket());
   }
 
-  void stop() {
+  /// At once, as by a crash.
+  void end() {
     if (pid_ <= 0) return;
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
@@ -77,6 +80,10 @@ class RedisServer {
     std::filesystem::remove(socket(), ignored);
   }
 
+  void stand_still() const { kill(pid_, SIGSTOP); }
+  void go_on() const { kill(pid_, SIGCONT); }
+
+ private:
   [[nodiscard]] bool answers() const {
     redisContext* connection = redisConnectUnix(socket().c_str());
     const bool connected = connection != nullptr && connection->err == 0;
@@ -84,6 +91,7 @@ class RedisServer {
     return connected;
   }
 
+  std::vector<std::string> environment_;
   std::filesystem::path folder_;
   pid_t pid_ = -1;
 };
