@@ -1,9 +1,11 @@
 // Sends datagrams as fast as one thread can, for what iperf3 is too slow to fill, or so many in a second. It blocks
-// while its socket is full, so it is held back by what a queue of the same host holds. usage: flood ADDRESS PORT
-// [PAYLOAD_BYTES [PER_SECOND]] (until it is ended)
+// while its socket is full, so it is held back by what a queue of the same host holds.
+// usage: flood ADDRESS PORT [PAYLOAD_BYTES [PER_SECOND [SEGMENT_BYTES]]] (until it is ended)
 //
-// The default payload of 22 bytes makes IPv4 frames of 64 (14 Ethernet, 20 IPv4, 8 UDP).
+// The default payload of 22 bytes makes IPv4 frames of 64 (14 Ethernet, 20 IPv4, 8 UDP). 0 a second: as many as it can.
+// With SEGMENT_BYTES the kernel cuts each payload into datagrams of that size (UDP_SEGMENT).
 #include <netdb.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -17,7 +19,7 @@
 namespace {
 
 constexpr std::size_t kSmallestFrame = 22;
-constexpr long kDatagramsPerCall = 64;
+constexpr std::size_t kDatagramsPerCall = 64;
 
 /// A connected datagram socket, or -1.
 int connect_to(const char* host, const char* port) {
@@ -37,9 +39,10 @@ int connect_to(const char* host, const char* port) {
 int main(int argc, char** argv) {
   const std::size_t size = argc >= 4 ? std::strtoul(argv[3], nullptr, 10) : kSmallestFrame;
   const long per_second = argc >= 5 ? std::strtol(argv[4], nullptr, 10) : 0;
-  const int descriptor = argc >= 3 && argc <= 5 ? connect_to(argv[1], argv[2]) : -1;
-  if (descriptor < 0) {
-    std::fputs("usage: flood ADDRESS PORT [PAYLOAD_BYTES [PER_SECOND]]\n", stderr);
+  const int segment = argc >= 6 ? std::atoi(argv[5]) : 0;
+  const int descriptor = argc >= 3 && argc <= 6 ? connect_to(argv[1], argv[2]) : -1;
+  if (descriptor < 0 || setsockopt(descriptor, SOL_UDP, UDP_SEGMENT, &segment, sizeof segment) != 0) {
+    std::fputs("usage: flood ADDRESS PORT [PAYLOAD_BYTES [PER_SECOND [SEGMENT_BYTES]]]\n", stderr);
     return 2;
   }
   std::vector<char> payload(size);

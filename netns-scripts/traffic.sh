@@ -27,13 +27,13 @@ udp_bulk() { # BITS_PER_SECOND [ADDRESS] [OPTION...]
 }
 
 # Unpaced datagrams, for rates that iperf3 cannot fill; n2 counts them at dn0 and drops them there.
-udp_flood() { # [ADDRESS] [PAYLOAD_BYTES] [PER_SECOND]
+udp_flood() { # [ADDRESS] [PAYLOAD_BYTES] [PER_SECOND] [SEGMENT_BYTES]
     local family=iptables
     [[ ${1:-} != *:* ]] || family=ip6tables
     [ -x "$build_folder/bench/flood" ] || fail "no flood in $build_folder/bench: build it first (tests/run does)"
     n2 $family -w 5 -t raw -C PREROUTING -p udp --dport 9 -j DROP 2>/dev/null ||
         n2 $family -w 5 -t raw -A PREROUTING -p udp --dport 9 -j DROP
-    ip netns exec "$client" timeout 120 "$build_folder/bench/flood" "${1:-$server4}" 9 "${2:-1400}" "${3:-0}" </dev/null &
+    ip netns exec "$client" timeout 120 "$build_folder/bench/flood" "${1:-$server4}" 9 "${2:-1400}" "${@:3}" </dev/null &
     background+=($!)
     bulk+=($!)
 }
