@@ -42,7 +42,7 @@ std::uint64_t last(const Cluster& cluster, Nanos time) {
 }
 
 TEST(LeaseCluster, SteadyAtTwiceTheRate) {
-  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+  for (const std::uint64_t seed : seeds(2)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Cluster cluster(kHosts, tenant(), seed);
     cluster.offer(2'000);
@@ -85,7 +85,7 @@ TEST(LeaseCluster, BelowTheRateEverythingPassesSoonAndCostsFewCalls) {
 }
 
 TEST(LeaseCluster, AllDemandJumpsToOtherHosts) {
-  for (std::uint64_t seed = 1; seed <= seeds(3); ++seed) {
+  for (const std::uint64_t seed : seeds(3)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Cluster cluster(kHosts, tenant(), seed);
     const DataRate each{cluster.policy.rate.bits_per_second * 3 / 2 / (kHosts / 2)};
@@ -253,7 +253,7 @@ TEST(LeaseCluster, NoShareOfTheRateIsTheWholeRate) {
 // --- A bad network ---------------------------------------------------------------------------------------------------
 
 TEST(LeaseCluster, LostDoubledAndReorderedAnswersMintNothing) {
-  for (std::uint64_t seed = 1; seed <= seeds(3); ++seed) {
+  for (const std::uint64_t seed : seeds(3)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Cluster cluster(kHosts, without_redis(WithoutRedis::reject), seed);
     cluster.network = {.lost = 3, .doubled = 20, .sometimes = 60ms};

@@ -364,7 +364,7 @@ void only_what_was_granted(WithoutRedis rule, std::uint64_t seed) {
 }
 
 TEST(LeaseConservation, OnlyWhatWasGrantedPassesOrGoesBack) {
-  for (std::uint64_t seed = 1; seed <= seeds(50); ++seed) {
+  for (const std::uint64_t seed : seeds(50)) {
     for (const WithoutRedis rule : {WithoutRedis::reject, WithoutRedis::degrade, WithoutRedis::allow}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", rule " + std::to_string(static_cast<int>(rule)));
       only_what_was_granted(rule, seed);

@@ -305,7 +305,7 @@ TEST_F(LeaseShares, TableOfHostsHasABound) {
 
 /// Hosts that do anything, and a network that repeats and delays.
 TEST_F(LeaseShares, NeverMoreThanTheRateAndTheDepth) {
-  for (std::uint64_t seed = 1; seed <= sim::seeds(3); ++seed) {
+  for (const std::uint64_t seed : sim::seeds(3)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     redis({"FLUSHALL"});
     sim::Random random{seed};

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <random>
+#include <ranges>
 
 #include "shaper/core/units.h"
 
@@ -44,10 +46,18 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-/// The seeds that a test tries: a few in every run, more where the environment's SHAPER_TEST_SEEDS asks for them.
-inline std::uint64_t seeds(std::uint64_t few) {
-  const char* const wanted = std::getenv("SHAPER_TEST_SEEDS");
-  return wanted == nullptr ? few : std::max<std::uint64_t>(few, std::strtoull(wanted, nullptr, 10));
+inline std::optional<std::uint64_t> number_in_environment(const char* name) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return std::nullopt;
+  return std::strtoull(text, nullptr, 10);
+}
+
+/// The seeds that a test tries: a few in every run. In the environment SHAPER_TEST_SEEDS=10000 asks for that many,
+/// SHAPER_TEST_FIRST_SEED=4711 for that one alone, and both for those from the one to the other.
+inline auto seeds(std::uint64_t few) {
+  const std::optional<std::uint64_t> first = number_in_environment("SHAPER_TEST_FIRST_SEED");
+  const std::uint64_t last = number_in_environment("SHAPER_TEST_SEEDS").value_or(0);
+  return std::views::iota(first.value_or(1), std::max(last, first.value_or(few)) + 1);
 }
 
 }  // namespace shaper::sim

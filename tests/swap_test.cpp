@@ -240,8 +240,7 @@ TEST(Swap, StatisticsFollowTheNameNotThePosition) {
 }
 
 TEST(Swap, RandomPoliciesUnderLoadKeepEveryRule) {
-  const std::uint64_t end = seeds(80);
-  for (std::uint64_t seed = 1; seed <= end; ++seed) {
+  for (const std::uint64_t seed : seeds(80)) {
     Random random(seed);
     Policy policy = random_policy(random);
     Experiment experiment{.policy = policy, .lateness = {}, .seed = seed};
