@@ -252,6 +252,14 @@ TEST(BadPolicies, InAMatch) {
           {"an unknown DSCP", "match = { dscp = \"AF51\" }\n", "8:18: unknown DSCP: the nearest name is \"AF11\""},
           {"a mark beyond its mask", "match = { mark = \"0x100/0xff\" }\n",
            "8:18: no mark can match: the value has bits outside its mask"},
+          {"the shaper's own bit of the mark", "match = { mark = \"0x8000010/0x80000ff\" }\n",
+           "8:18: no mark can match: its bit 0x8000000 is the shaper's own; leave it out, or give the shaper another "
+           "by "
+           "\"mark_mask\""},
+          {"the same in a list inside of not", "match = { not = { mark = [1, \"0x8000000\"] } }\n",
+           "8:30: no mark can match: its bit 0x8000000 is the shaper's own; leave it out, or give the shaper another "
+           "by "
+           "\"mark_mask\""},
           {"a mask of zero", "match = { mark = \"0/0\" }\n", "8:18: a mask of zero matches every mark"},
           {"a mark as a word", "match = { mark = \"red\" }\n",
            "8:18: \"mark\" must be a value, or a value and a mask such as \"0x10/0xff\""},

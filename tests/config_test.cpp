@@ -335,6 +335,12 @@ TEST(Config, ReadsTheMarkMaskAsNumberOrText) {
   EXPECT_EQ(accepted(kLink).policy.mark_mask, kDefaultMarkMask);
 }
 
+TEST(Config, AMarkMayHaveEveryBitButTheShapersOwn) {
+  const std::string match = "match = { mark = \"0x8000001/0x8000001\" }\n";
+  const Policy other = accepted("mark_mask = 2\n" + kClass + match).policy;
+  EXPECT_EQ(other.classes[0].match[0].mark, (std::vector<MarkMatch>{{0x800'0001, 0x800'0001}}));
+}
+
 TEST(Config, ReadsLeakyClasses) {
   const std::string leaky = "rate = \"8mbit\"\ndiscipline = \"leaky\"\n";
   EXPECT_EQ(class_with(leaky).burst, Burst{kLeakySlack});

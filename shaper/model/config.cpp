@@ -57,7 +57,7 @@ ParsedPolicy read_policy(const tree::Table& table, const NameLookup& names, Diag
   if (threads.value_or(1) != 1) top.not_in_this_version("threads", std::to_string(*threads));
   const ReadLinks links = read_links(top);
   const ReadLimits limits = read_limits(top);
-  policy.classes = read_classes(top, {links, limits, names});
+  policy.classes = read_classes(top, {links, limits, names, policy.mark_mask});
   policy.links = links.policies;
   policy.limits = limits.policies;
   return parsed;

@@ -111,7 +111,7 @@ std::vector<ClassPolicy> read_class(const TableReader& reader, const Declared& d
   const auto links = read_references(reader, "link", declared.links.index);
   policy.is_default = reader.boolean("default").value_or(false);
   if (const Entry* match = reader.find("match")) {
-    policy.match = read_matches(*match, declared.names, reader.diagnostics());
+    policy.match = read_matches(*match, declared, reader.diagnostics());
     if (policy.is_default) {
       reader.diagnostics().error(match->position, "the default class takes what matches nothing: it has no \"match\"");
     }

@@ -1,4 +1,6 @@
 // `match` tables: what a packet must look like.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -42,7 +44,7 @@ std::optional<Range<Number>> parse_range(std::string_view text) {
 
 class MatchReader {
  public:
-  MatchReader(const TableReader& reader, const NameLookup& names) : reader_(reader), names_(names) {}
+  MatchReader(const TableReader& reader, const Declared& declared) : reader_(reader), declared_(declared) {}
 
   [[nodiscard]] Match read();
 
@@ -76,7 +78,7 @@ class MatchReader {
   void check_families(const Match& match);
 
   const TableReader& reader_;
-  const NameLookup& names_;
+  const Declared& declared_;
 };
 
 Match MatchReader::read() {
@@ -92,9 +94,9 @@ Match MatchReader::read() {
   ports("remote_port", match.remote_port);
   dscps(match);
   marks(match);
-  owners("user", names_.user, match.user);
-  owners("group", names_.group, match.group);
-  if (const Entry* entry = reader_.find("not")) match.none_of = read_matches(*entry, names_, reader_.diagnostics());
+  owners("user", declared_.names.user, match.user);
+  owners("group", declared_.names.group, match.group);
+  if (const Entry* entry = reader_.find("not")) match.none_of = read_matches(*entry, declared_, reader_.diagnostics());
   check_ports(match);
   check_families(match);
   return match;
@@ -157,6 +159,10 @@ void MatchReader::marks(Match& match) {
       error(node, "a mask of zero matches every mark");
     } else if ((*value & ~*mask) != 0) {
       error(node, "no mark can match: the value has bits outside its mask");
+    } else if ((*value & declared_.mark_mask) != 0) {
+      error(node, fmt::format("no mark can match: its bit {:#x} is the shaper's own; leave it out, or give the shaper "
+                              "another by \"mark_mask\"",
+                              declared_.mark_mask));
     } else {
       match.mark.push_back({*value, *mask});
     }
@@ -222,7 +228,7 @@ std::optional<std::uint32_t> parse_mark_number(std::string_view text) {
   return parse_number<std::uint32_t>(text);
 }
 
-std::vector<Match> read_matches(const Entry& entry, const NameLookup& names, Diagnostics& diagnostics) {
+std::vector<Match> read_matches(const Entry& entry, const Declared& declared, Diagnostics& diagnostics) {
   std::vector<Match> matches;
   const std::string key = quoted(entry.key);
   const auto read_one = [&](const Node& node) {
@@ -233,7 +239,7 @@ std::vector<Match> read_matches(const Entry& entry, const NameLookup& names, Dia
       diagnostics.error(node.position, "an empty table matches everything: leave it out");
     } else {
       const TableReader reader(*table, node.position, kMatchLevel, diagnostics);
-      matches.push_back(MatchReader(reader, names).read());
+      matches.push_back(MatchReader(reader, declared).read());
     }
   };
   const auto* list = std::get_if<tree::List>(&entry.node.value);

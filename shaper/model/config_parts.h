@@ -60,16 +60,17 @@ void warn_of_unused_limits(const ReadLimits& limits, std::span<const ClassPolicy
 /// Reads `by`: "flow", or an address with the bits that count, "source/24,64".
 [[nodiscard]] KeyPolicy read_by(const TableReader& reader);
 
-/// Reads the value of `match` or `not`: a table or a list of tables.
-[[nodiscard]] std::vector<Match> read_matches(const tree::Entry& entry, const NameLookup& names,
-                                              Diagnostics& diagnostics);
-
 /// What a class may refer to.
 struct Declared {
   const ReadLinks& links;
   const ReadLimits& limits;
   const NameLookup& names;
+  std::uint32_t mark_mask;  ///< of the policy: no class may ask for it
 };
+
+/// Reads the value of `match` or `not`: a table or a list of tables.
+[[nodiscard]] std::vector<Match> read_matches(const tree::Entry& entry, const Declared& declared,
+                                              Diagnostics& diagnostics);
 
 /// Reads one class: what it is on each of its links, in their order. Nothing where no link is known.
 [[nodiscard]] std::vector<ClassPolicy> read_class(const TableReader& reader, const Declared& declared);
