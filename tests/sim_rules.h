@@ -33,10 +33,8 @@ class Rules {
 
   /// The packet was not sent on a detour.
   void stays(const Held& held, ClassIndex index, Instant now) {
-    const std::optional<ClassIndex> guard = guard_of(held.packet);
-    if (!guard) return law_.seen(index, held.size.bytes, now);
-    law_.may_have_seen(index, held.size.bytes);
-    law_.may_have_seen(*guard, held.size.bytes);
+    if (!guard_of(held.packet) && !may_share()) return law_.seen(index, held.size.bytes, now);
+    is_somewhere(held, index);
   }
   /// It was policed: nothing needs to become deep enough for it.
   void refused(const Held& held, ClassIndex index) { law_.may_have_seen(index, held.size.bytes); }
@@ -58,10 +56,8 @@ class Rules {
     if (held.order <= departed) broke("flow " + std::to_string(flow_number(held.packet.headers)) + " is reordered");
     departed = held.order;
     if (verdict.decision == Decision::pass) return;
-    // What shares a flow for want of room stays with it after a change of policy: its order goes first.
-    const bool may_share = few_flows_ && swaps_ > 0;
     const bool guarded = guard_of(held.packet) == verdict.class_index;
-    if (!may_share && verdict.class_index != explained && !guarded) broke("a packet of another class");
+    if (!may_share() && verdict.class_index != explained && !guarded) broke("a packet of another class");
     if (verdict.delay != decided - held.arrival) broke("the verdict tells a wrong delay");
     const std::string bucket = law_.charge(verdict.class_index, held.packet, now, verdict.wire_bytes);
     if (!bucket.empty()) broke("above the rate law: " + bucket);
@@ -75,16 +71,8 @@ class Rules {
     policy_ = policy;
     few_flows_ |= policy.max_flows < RateLaw::kManyFlows;
     law_ = RateLaw(policy, law_, now);
-    for (const auto& [id, held] : kernel_.held()) {
-      const ClassIndex explained = core.explain(held.packet).class_index;
-      const std::optional<ClassIndex> guard = guard_of(held.packet);
-      for (ClassIndex index = 0; index < policy_.classes.size(); ++index) {
-        // What shares a flow for want of room goes where that goes.
-        const bool may_be_there = few_flows_ && policy_.classes[index].link == held.packet.link;
-        if (may_be_there || index == explained || index == guard) law_.may_have_seen(index, held.size.bytes);
-      }
-    }
     ++swaps_;
+    for (const auto& [id, held] : kernel_.held()) is_somewhere(held, core.explain(held.packet).class_index);
   }
 
   void mtu_changed(LinkIndex link, Instant now) {
@@ -171,6 +159,19 @@ class Rules {
     const Held* held;
     ClassIndex index;
   };
+
+  /// Whether packets may share a flow for want of room and stay with it after a change of policy, in whatever class:
+  /// the order goes first.
+  [[nodiscard]] bool may_share() const { return few_flows_ && swaps_ > 0; }
+
+  /// Each class that the packet may be in may have become deep enough for it.
+  void is_somewhere(const Held& held, ClassIndex explained) {
+    const std::optional<ClassIndex> guard = guard_of(held.packet);
+    for (ClassIndex index = 0; index < policy_.classes.size(); ++index) {
+      const bool shared = may_share() && policy_.classes[index].link == held.packet.link;
+      if (shared || index == explained || index == guard) law_.may_have_seen(index, held.size.bytes);
+    }
+  }
 
   /// The guard of a packet that may be in it: whether its flow is sparse is not worked out here.
   [[nodiscard]] std::optional<ClassIndex> guard_of(const Packet& packet) const {
