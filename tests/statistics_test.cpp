@@ -242,6 +242,24 @@ TEST(MaxFlows, EachLimitsHoldAboveIt) {
   }
 }
 
+TEST(MaxFlows, AFlowStaysInTheQueueThatItSharesWhenItsAddressGetsABucket) {
+  ClassPolicy policy = default_class(100_kbit);
+  policy.each = each_of(EachBy::source, 1_mbit);
+  Policy whole = policy_of(policy);
+  whole.max_flows = 2;
+  Sim sim({.policy = whole});
+  const std::uint32_t sharing = flow_of(1, 0), with_bucket = flow_of(1, 1), at_bucket = flow_of(1, 2);
+  for (const std::uint32_t host : {8U, 9U}) sim.send(packet_of(flow_of(host, 0), 100));
+  for (int n = 0; n < 5; ++n) sim.send(packet_of(sharing));
+  sim.run_for(50ms);
+  ASSERT_EQ(sim.held(), 4U) << "the flows of the other hosts may be forgotten, and this one waits in a queue by hash";
+  sim.send(packet_of(with_bucket));
+  sim.send(packet_of(at_bucket));
+  sim.send(packet_of(sharing));
+  sim.drain();
+  EXPECT_EQ(sim.broken(), "");
+}
+
 TEST(MaxFlows, ForgettingGivesNoCreditAway) {
   // A thousand flows, one bucket each, and a table of ten: whoever comes back must not find a full bucket.
   ClassPolicy policy = default_class();

@@ -38,10 +38,18 @@ void grant_at_random(Sim& sim, Random& random) {
   }
 }
 
-void something_happens(Sim& sim, Policy& policy, Random& random) {
+/// How many flows the policies of an experiment know.
+enum class Table : std::uint8_t { as_it_comes, a_few_flows };
+
+void fit(Policy& policy, Table table, Random& random) {
+  if (table == Table::a_few_flows) policy.max_flows = static_cast<std::uint32_t>(random.between(1, 16));
+}
+
+void something_happens(Sim& sim, Policy& policy, Table table, Random& random) {
   switch (random.below(9)) {
     case 0:
       policy = random_successor(policy, random);
+      fit(policy, table, random);
       sim.swap(policy);
       break;
     case 1:
@@ -65,19 +73,32 @@ void something_happens(Sim& sim, Policy& policy, Random& random) {
   }
 }
 
+void expect_every_rule_kept(std::uint64_t seed, Table table) {
+  Random random(seed);
+  Experiment experiment = random_experiment(random, seed);
+  fit(experiment.policy, table, random);
+  Policy policy = experiment.policy;
+  Sim sim(experiment);
+  for (const Source& source : random_traffic(policy, random)) sim.add(source);
+  for (std::size_t packets = 10; packets <= 200; packets += 10) {
+    sim.run_for_packets(packets);
+    something_happens(sim, policy, table, random);
+  }
+  sim.drain();
+  ASSERT_EQ(sim.broken(), "") << "seed " << seed;
+}
+
 TEST(Tree, RandomTreesKeepEveryRuleThroughReloadsRestartsAndGrants) {
   for (const std::uint64_t seed : seeds(300)) {
-    Random random(seed);
-    const Experiment experiment = random_experiment(random, seed);
-    Policy policy = experiment.policy;
-    Sim sim(experiment);
-    for (const Source& source : random_traffic(policy, random)) sim.add(source);
-    for (std::size_t packets = 10; packets <= 200; packets += 10) {
-      sim.run_for_packets(packets);
-      something_happens(sim, policy, random);
-    }
-    sim.drain();
-    ASSERT_EQ(sim.broken(), "") << "seed " << seed;
+    expect_every_rule_kept(seed, Table::as_it_comes);
+    if (HasFatalFailure()) break;
+  }
+}
+
+TEST(Tree, RandomTreesKeepEveryRuleWhileTheTableIsFull) {
+  for (const std::uint64_t seed : seeds(500)) {
+    expect_every_rule_kept(seed, Table::a_few_flows);
+    if (HasFatalFailure()) break;
   }
 }
 

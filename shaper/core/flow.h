@@ -67,6 +67,8 @@ struct Flow {
 
   std::optional<TokenBucket> guard_credit;  ///< of a guarded port: what it may send and still be sparse
 
+  std::uint64_t busy_since = 0;  ///< of a shared flow: which packet it was that found it empty
+
   // Age: the flow table forgets the oldest first.
   Flow* older = nullptr;
   Flow* younger = nullptr;

@@ -1,7 +1,6 @@
 #include "shaper/core/shaper.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "shaper/core/image.h"
@@ -114,34 +113,47 @@ FlowKey Shaper::State::key_of(const Packet& packet) const {
 }
 
 Flow& Shaper::State::flow_of(const Packet& packet, Instant now) {
-  FlowKey key = key_of(packet);
+  const FlowKey key = key_of(packet);
   if (Flow* flow = flows_.find(key)) return *flow;
 
   const ClassIndex index = classifier_.classify(packet).class_index;
   const bool room = flows_.make_room(now, epoch_);
-  if (!room || shared_flows_ > 0) {
-    // The order inside a flow goes first: while its packets may be in a shared flow, that is where it stays. One that a
-    // change of policy found busy was there before those of the new policy.
-    const std::array<FlowKey, 2> shared = shared_keys(key, index);
-    std::erase_if(lingering_, [&](const FlowKey& other) {
-      const Flow* flow = flows_.find(other);
-      return flow == nullptr || !busy(*flow);
-    });
-    for (const FlowKey& other : lingering_) {
-      // Whose packets wait at an address of the old policy is not known any more: it may be anybody's.
-      const bool may_be_there = other.family != Family::other || other.source_port == shared.back().source_port;
-      if (other.link == key.link && may_be_there) return *flows_.find(other);
-    }
-    for (const FlowKey& candidate : shared) {
-      Flow* flow = flows_.find(candidate);
-      if (flow != nullptr && busy(*flow)) return *flow;
-    }
-    if (!room) {
-      key = shared.front();
-      if (Flow* flow = flows_.find(key)) return *flow;
-      ++shared_flows_;
-    }
+  if (room && shared_flows_ == 0) return make_flow(key, packet, index, now);
+  const SharedKeys shared = shared_keys(key, index);
+  if (Flow* flow = shared_while_busy(shared)) return *flow;
+  if (room) return make_flow(key, packet, index, now);
+  Flow* flow = flows_.find(shared.front());
+  if (flow == nullptr) {
+    flow = &make_flow(shared.front(), packet, index, now);
+    ++shared_flows_;
   }
+  flow->busy_since = ++shared_turns_;
+  return *flow;
+}
+
+/// The order inside a flow goes first: while its packets may be in a shared flow, that is where it stays. One that a
+/// change of policy found busy was there before those of the new policy; and of two, the flow has its packets in the
+/// one that has been busy for longer, for it would have stayed in the other one.
+Flow* Shaper::State::shared_while_busy(const SharedKeys& shared) {
+  std::erase_if(lingering_, [&](const FlowKey& other) {
+    const Flow* flow = flows_.find(other);
+    return flow == nullptr || !busy(*flow);
+  });
+  for (const FlowKey& other : lingering_) {
+    // Whose packets wait at an address of the old policy is not known any more: it may be anybody's.
+    const bool may_be_there = other.family != Family::other || other.source_port == shared.back().source_port;
+    if (other.link == shared.back().link && may_be_there) return flows_.find(other);
+  }
+  Flow* longest = nullptr;
+  for (const FlowKey& candidate : shared) {
+    Flow* flow = flows_.find(candidate);
+    if (flow == nullptr || !busy(*flow)) continue;
+    if (longest == nullptr || flow->busy_since < longest->busy_since) longest = flow;
+  }
+  return longest;
+}
+
+Flow& Shaper::State::make_flow(const FlowKey& key, const Packet& packet, ClassIndex index, Instant now) {
   Flow& flow = flows_.insert(key, now);
   flow.user = packet.user;
   flow.group = packet.group;
@@ -152,7 +164,7 @@ Flow& Shaper::State::flow_of(const Packet& packet, Instant now) {
 
 /// Where packets go that have no flow of their own: one of a few by hash, but first the one that obeys the `each`
 /// bucket of their address, if there is such a bucket.
-std::array<FlowKey, 2> Shaper::State::shared_keys(const FlowKey& key, ClassIndex index) const {
+Shaper::State::SharedKeys Shaper::State::shared_keys(const FlowKey& key, ClassIndex index) const {
   // What a change of policy may change has no part in it: a flow stays in its shared flow.
   FlowKey lasting = key;
   lasting.link = 0;

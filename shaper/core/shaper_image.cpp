@@ -16,8 +16,8 @@ void HeldPacket::carry(Image& image) {
 
 template <typename Image>
 void Flow::carry(Image& image) {
-  image(user, group, last_mark, last_dscp, codel, split, detour_epoch, segment, supers, guard_credit, first_seen,
-        last_seen, traffic, meter);
+  image(user, group, last_mark, last_dscp, codel, split, detour_epoch, segment, supers, guard_credit, busy_since,
+        first_seen, last_seen, traffic, meter);
   bool has_delays = delays != nullptr;
   image(has_delays);
   if (!has_delays) return;
@@ -110,7 +110,7 @@ void Scheduler::carry(Image& image, Instant now) {
 
 template <typename Image>
 void Shaper::State::carry(Image& image) {
-  image(epoch_, shared_flows_, lingering_);
+  image(epoch_, shared_flows_, shared_turns_, lingering_);
   scheduler_->carry(image, latest_);
   flows_.carry(image);
 }

@@ -49,6 +49,7 @@ class Shaper::State {
   [[nodiscard]] FlowKey key_of(const Packet& packet) const;
   [[nodiscard]] static Headers headers_of(const Flow& flow);
   Flow& flow_of(const Packet& packet, Instant now);
+  Flow& make_flow(const FlowKey& key, const Packet& packet, ClassIndex index, Instant now);
   void follow_owner(Flow& flow, const Packet& packet, Instant now);
   void offer(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out);
   [[nodiscard]] bool takes_detour(Flow& flow, const Packet& packet) const;
@@ -56,7 +57,9 @@ class Shaper::State {
 
   [[nodiscard]] bool busy(const Flow& flow) const { return !flow.idle() || flow.on_detour(epoch_); }
   void drop_from_fattest_class(Instant now, Verdicts& out);
-  [[nodiscard]] std::array<FlowKey, 2> shared_keys(const FlowKey& key, ClassIndex index) const;
+  using SharedKeys = std::array<FlowKey, 2>;  // the second one is by hash
+  [[nodiscard]] SharedKeys shared_keys(const FlowKey& key, ClassIndex index) const;
+  [[nodiscard]] Flow* shared_while_busy(const SharedKeys& shared);
 
   // The guard (shaper_guard.cpp).
   void follow_guard_ports(Flow& flow, Instant now) const;
@@ -88,6 +91,7 @@ class Shaper::State {
   FlowTable flows_;
   std::uint32_t epoch_ = 1;         // counts the times at which no detour was on its way
   std::size_t shared_flows_ = 0;    // made so far: while there are none, nobody looks for them
+  std::uint64_t shared_turns_ = 0;  // counts packets that found a shared flow empty
   std::vector<FlowKey> lingering_;  // shared flows that the latest change of policy found busy, in whatever class
   std::vector<HeldPacket> moving_;  // from the guard to the class of the policy
   Instant latest_;
