@@ -287,7 +287,7 @@ TEST(VerdictCode, KeepsWhoseVerdictItWas) {
           verdict.frames = frames;
           verdict.decision = decision;
           verdict.reason = static_cast<DropReason>(reason);
-          EXPECT_EQ(decode_verdict(encode_verdict(verdict)), verdict);
+          EXPECT_EQ(VerdictCode{}.decode(VerdictCode{}.encode(verdict)), verdict);
         }
       }
     }
@@ -297,7 +297,26 @@ TEST(VerdictCode, KeepsWhoseVerdictItWas) {
 TEST(VerdictCode, OfMoreFramesThanItCanSayKeepsTheMost) {
   Verdict verdict;
   verdict.frames = 1000;
-  EXPECT_EQ(decode_verdict(encode_verdict(verdict)).frames, 255U);
+  EXPECT_EQ(VerdictCode{}.decode(VerdictCode{}.encode(verdict)).frames, 255U);
+}
+
+TEST(VerdictCode, FollowsAClassIntoTheNextPolicyAndNoFurther) {
+  VerdictCode code;
+  Verdict verdict;
+  verdict.class_index = 1;
+  for (int n = 0; n < 20; ++n) {
+    const std::uint32_t sent = code.encode(verdict);
+    code.swapped({std::nullopt, 7});
+    EXPECT_EQ(code.decode(sent).class_index, 7U);
+    EXPECT_EQ(code.decode(code.encode(verdict)).class_index, 1U);
+    code.swapped({1, std::nullopt});
+    EXPECT_EQ(code.decode(sent).class_index, kNoClass) << "two policies ago";
+  }
+  const std::uint32_t of_no_class = code.encode(unmetered({}));
+  const std::uint32_t of_the_other = code.encode(verdict);
+  code.swapped({0, std::nullopt});
+  EXPECT_EQ(code.decode(of_no_class).class_index, kNoClass);
+  EXPECT_EQ(code.decode(of_the_other).class_index, kNoClass) << "no class follows it";
 }
 
 TEST(ConfigMessage, BindsWithAllParametersInOneMessage) {

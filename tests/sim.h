@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "shaper/core/image.h"
+#include "shaper/live/verdict_code.h"
 #include "tests/sim_rules.h"
 
 namespace shaper::sim {
@@ -95,8 +96,7 @@ class Sim {
 
   /// A policy with the same links.
   void swap(const Policy& policy) {
-    last_is_lost_ = true;  // a verdict names its class by the policy's numbers
-    core_.swap(policy, now_, out_);
+    code_.swapped(core_.swap(policy, now_, out_));
     explained_.clear();
     rules_.swapped(policy, core_, now_);
     settle();
@@ -171,7 +171,8 @@ class Sim {
   void lose_last() {
     if (departures_.empty() || last_is_lost_) return;
     last_is_lost_ = true;
-    core_.on_lost(last_verdict_);
+    const Verdict verdict = code_.decode(last_code_);
+    if (verdict.class_index != kNoClass) core_.on_lost(verdict);
     count();
   }
 
@@ -331,6 +332,7 @@ class Sim {
       return;
     }
     last_verdict_ = verdict;
+    last_code_ = code_.encode(verdict);
     last_is_lost_ = false;
     rules_.ended(verdict, *held, class_of(held->packet), decided, now_);
     departures_.push_back({held->arrival, now_, flow_number(held->packet.headers), verdict.decision, verdict.reason,
@@ -351,6 +353,8 @@ class Sim {
   std::unordered_map<std::uint64_t, ClassIndex> explained_;
   Verdicts out_;
   Verdict last_verdict_;
+  VerdictCode code_;
+  std::uint32_t last_code_ = 0;    // of the latest verdict, as the kernel would send it back
   std::optional<Instant> wanted_;  // what the core asked for
   std::optional<Instant> wake_;    // when the timer fires
   bool last_is_lost_ = true;

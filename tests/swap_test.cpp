@@ -239,6 +239,22 @@ TEST(Swap, StatisticsFollowTheNameNotThePosition) {
   EXPECT_EQ(sim.broken(), "");
 }
 
+TEST(Swap, WhatTheKernelLostBeforeCountsForTheClassThatFollows) {
+  Sim sim({.policy = policy_of(class_marked("a", 1), class_marked("b", 2), default_class())});
+  for (int n = 0; n < 3; ++n) sim.send(packet_of(3, 700, 2));
+  for (int n = 0; n < 3; ++n) sim.send(packet_of(1, 700, 1));
+  sim.swap(policy_of(class_marked("b", 2), class_marked("a", 1), default_class()));
+  sim.lose_last();
+  EXPECT_EQ(class_at(sim.snapshot(), 1).lost_packets, 1U);
+  EXPECT_EQ(class_at(sim.snapshot(), 1).traffic.sent_packets, 2U);
+  EXPECT_EQ(class_at(sim.snapshot(), 0).lost_packets, 0U);
+  sim.send(packet_of(1, 700, 1));
+  sim.swap(policy_of(class_marked("b", 2), default_class()));
+  sim.lose_last();
+  for (const ClassSnapshot& entry : sim.snapshot().classes) EXPECT_EQ(entry.lost_packets, 0U) << entry.index;
+  EXPECT_EQ(sim.broken(), "");
+}
+
 TEST(Swap, RandomPoliciesUnderLoadKeepEveryRule) {
   for (const std::uint64_t seed : seeds(80)) {
     Random random(seed);

@@ -334,8 +334,8 @@ void Shaper::on_lost(const Verdict& verdict) {
 void Shaper::set_mtu(LinkIndex link, std::uint32_t mtu) {
   state_->set_mtu(link, mtu);
 }
-void Shaper::swap(PreparedPolicy prepared, Instant now, Verdicts& out) {
-  state_->swap(std::move(prepared), now, out);
+std::vector<std::optional<ClassIndex>> Shaper::swap(PreparedPolicy prepared, Instant now, Verdicts& out) {
+  return state_->swap(std::move(prepared), now, out);
 }
 void Shaper::save(ImageWriter& image, Instant now) {
   state_->save(image, now);

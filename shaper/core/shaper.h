@@ -84,15 +84,16 @@ class Shaper {
   /// The driver has read its queues dry after all detours were sent: none is on its way any more.
   void on_queues_dry();
 
-  /// The kernel had cleared the packet of this accepted or dropped verdict.
+  /// The kernel had cleared the packet of this accepted or dropped verdict. Its class is one of the policy in force.
   void on_lost(const Verdict& verdict);
 
   /// The link's largest IP packet has changed.
   void set_mtu(LinkIndex link, std::uint32_t mtu);
 
   /// Obeys another policy from now on. Counters, flows and credit stay where link and class keep their names; held
-  /// packets go to the class that their flow has now, in order.
-  void swap(PreparedPolicy prepared, Instant now, Verdicts& out);
+  /// packets go to the class that their flow has now, in order. Returns which class follows each of the policy before,
+  /// with its counters.
+  std::vector<std::optional<ClassIndex>> swap(PreparedPolicy prepared, Instant now, Verdicts& out);
 
   /// Writes down everything that another process needs to go on with the same policy and key. This one must not be told
   /// of packets any more.

@@ -31,7 +31,7 @@ class Shaper::State {
   void on_queues_dry() { ++epoch_; }
   void on_lost(const Verdict& verdict);
   void set_mtu(LinkIndex link, std::uint32_t mtu);
-  void swap(PreparedPolicy prepared, Instant now, Verdicts& out);
+  std::vector<std::optional<ClassIndex>> swap(PreparedPolicy prepared, Instant now, Verdicts& out);
   void save(ImageWriter& image, Instant now);
   void restore(ImageReader& image, Instant now, Verdicts& out);
   void on_grant(const Grant& grant, Instant now, Verdicts& out);

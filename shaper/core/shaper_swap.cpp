@@ -25,7 +25,7 @@ struct Shaper::State::Move {
   bool merges_all = false;         // all busy shared flows of its link become one
 };
 
-void Shaper::State::swap(PreparedPolicy prepared, Instant now, Verdicts& out) {
+std::vector<std::optional<ClassIndex>> Shaper::State::swap(PreparedPolicy prepared, Instant now, Verdicts& out) {
   begin(now);
   on_departed(now);
   const Policy old_policy = std::exchange(policy_, std::move(prepared.policy));
@@ -85,6 +85,7 @@ void Shaper::State::swap(PreparedPolicy prepared, Instant now, Verdicts& out) {
   }
   scheduler_->run(now, out);
   flows_.set_max_flows(policy_.max_flows);
+  return heirs;
 }
 
 /// All flows with the index of their old class, those that hold packets first, the longest held first of all. The old

@@ -236,7 +236,7 @@ std::vector<PacketId> NfqueueSocket::release_all(std::span<const std::uint16_t> 
     if (queue.port != port_) continue;
     const PacketId last{queue.number, queue.last_id};
     const bool accept = std::find(blocked.begin(), blocked.end(), queue.number) == blocked.end();
-    const VerdictOnAll verdict(last, accept, encode_verdict(unmetered(last)));
+    const VerdictOnAll verdict(last, accept, VerdictCode{}.encode(unmetered(last)));
     if (queue.held == 0 || send_bytes(fd_.get(), verdict.bytes())) released.push_back(last);
   }
   return released;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "shaper/live/clock.h"
-#include "shaper/live/verdict_code.h"
 
 namespace shaper {
 namespace {
@@ -127,7 +126,7 @@ void PacketLoop::on_unmarked(const QueuedPacket& queued, Instant now) {
   ++counters_.unmarked_packets;
   counters_.latest_unmarked = now;
   if (buffer_.full()) flush();
-  buffer_.accept_with(queued.id, queued.mark & ~mark_bit_, encode_verdict(unmetered(queued.id)));
+  buffer_.accept_with(queued.id, queued.mark & ~mark_bit_, code_.encode(unmetered(queued.id)));
 }
 
 void PacketLoop::on_error(const ErrorReply& reply, Instant now) {
@@ -138,7 +137,7 @@ void PacketLoop::on_error(const ErrorReply& reply, Instant now) {
     return;
   }
   // The kernel had cleared the packet: a link went down, or somebody removed a base chain.
-  Verdict verdict = decode_verdict(reply.sequence);
+  Verdict verdict = code_.decode(reply.sequence);
   if (reply.packet) verdict.id = *reply.packet;
   if (Role* role = role_of(reply.queue)) ++role->counters.lost_verdicts;
   if (verdict.class_index == kNoClass) return;
@@ -169,7 +168,7 @@ void PacketLoop::arm_timer() {
 }
 
 void PacketLoop::put(const Verdict& verdict) {
-  const std::uint32_t code = encode_verdict(verdict);
+  const std::uint32_t code = code_.encode(verdict);
   switch (verdict.decision) {
     case Decision::accept:
     case Decision::pass:

@@ -20,6 +20,7 @@
 #include "shaper/live/event_loop.h"
 #include "shaper/live/nfqueue.h"
 #include "shaper/live/timer.h"
+#include "shaper/live/verdict_code.h"
 #include "shaper/live/wake_pace.h"
 #include "shaper/model/event_log.h"
 #include "shaper/model/rules.h"
@@ -113,6 +114,7 @@ class PacketLoop {
   std::vector<PacketId> released_;
   Verdicts verdicts_;
   VerdictBuffer buffer_;
+  VerdictCode code_;
   WakePace pace_;
   std::uint32_t mark_bit_ = 0;  // where the policy tells of congestion
   bool detours_sent_ = false;   // since the queues were last read dry
@@ -125,6 +127,7 @@ template <typename Image>
 void PacketLoop::carry(Image& image) {
   image(released_, detours_sent_, counters_);
   socket_.carry(image);
+  code_.carry(image);
   std::size_t count = roles_.size();
   image(count);
   for (std::size_t i = 0; i < count; ++i) {

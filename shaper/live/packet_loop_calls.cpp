@@ -34,7 +34,7 @@ void PacketLoop::swap(PreparedPolicy prepared, std::string_view policy_text, std
   const Instant now = monotonic_now();
   if (log_ != nullptr) log_->swap(now, prepared.policy, policy_text, names);
   obey(prepared.policy);
-  shaper_->swap(std::move(prepared), now, verdicts_);
+  code_.swapped(shaper_->swap(std::move(prepared), now, verdicts_));
   settle(now);
 }
 
