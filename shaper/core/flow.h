@@ -74,6 +74,7 @@ struct Flow {
   Flow* younger = nullptr;
   Instant first_seen;
   Instant last_seen;
+  bool in_reserve = false;  ///< has one of the places beyond the table's bound
 
   Traffic traffic;
   RateMeter meter;

@@ -13,7 +13,7 @@ FlowTable::FlowTable(std::uint32_t max_flows, HashKey key) : flows_(0, FlowKeyHa
 void FlowTable::set_max_flows(std::uint32_t max_flows) {
   max_flows_ = max_flows;
   // Room for all from the start: the table never grows on its way, so no packet waits for that.
-  flows_.reserve(max_flows);
+  flows_.reserve(std::size_t{max_flows} + kReserve);
 }
 
 bool FlowTable::rename(Flow& flow, const FlowKey& key) {
@@ -39,6 +39,7 @@ Flow& FlowTable::insert(const FlowKey& key, Instant now) {
 
 void FlowTable::erase(Flow& flow) {
   by_age_.remove(flow);
+  if (flow.in_reserve) --in_reserve_;
   if (flow.owner != nullptr) flow.owner->detach(flow);
   const FlowKey key = flow.key;
   flows_.erase(key);

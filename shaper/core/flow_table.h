@@ -19,6 +19,9 @@ class FlowTable {
   /// How long a silent flow stays listed.
   static constexpr Nanos kMemory = std::chrono::seconds{60};
 
+  /// Nobody has so many sessions open that are not in the table yet; a flood of them fills it and no more.
+  static constexpr std::uint32_t kReserve = 64;
+
   FlowTable(std::uint32_t max_flows, HashKey key);
 
   [[nodiscard]] Flow* find(const FlowKey& key);
@@ -28,6 +31,14 @@ class FlowTable {
   [[nodiscard]] bool make_room(Instant now, std::uint32_t epoch);
 
   Flow& insert(const FlowKey& key, Instant now);
+
+  /// A few places beyond the bound are for flows that must have one while the table is full of others.
+  [[nodiscard]] bool has_reserve() const { return in_reserve_ < kReserve; }
+  /// The new flow takes one of them until it is erased.
+  void take_reserve(Flow& flow) {
+    flow.in_reserve = true;
+    ++in_reserve_;
+  }
 
   /// A packet of the flow was seen.
   void touch(Flow& flow, Instant now) {
@@ -46,7 +57,7 @@ class FlowTable {
 
   template <typename Image>
   void carry(Image& image) {
-    image(evicted_);
+    image(evicted_, in_reserve_);
   }
 
   [[nodiscard]] std::size_t size() const { return flows_.size(); }
@@ -70,6 +81,7 @@ class FlowTable {
   std::unordered_map<FlowKey, Flow, FlowKeyHash> flows_;
   ByAge by_age_;  // front: the longest silent
   std::uint32_t max_flows_ = 0;
+  std::uint32_t in_reserve_ = 0;
   std::uint64_t evicted_ = 0;
 };
 

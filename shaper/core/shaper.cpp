@@ -9,7 +9,7 @@
 namespace shaper {
 namespace {
 
-/// So many of them for each class.
+/// So many of them for each class, and as many for guarded ports.
 constexpr std::uint64_t kSharedFlowsPerClass = 64;
 
 /// Half of what one kernel queue can hold (65,536 since its packet map is hashed); over it, so many go at once.
@@ -122,6 +122,11 @@ Flow& Shaper::State::flow_of(const Packet& packet, Instant now) {
   const SharedKeys shared = shared_keys(key, index);
   if (Flow* flow = shared_while_busy(shared)) return *flow;
   if (room) return make_flow(key, packet, index, now);
+  if (classifier_.guard_of(key) && flows_.has_reserve()) {
+    Flow& flow = make_flow(key, packet, index, now);
+    flows_.take_reserve(flow);
+    return flow;
+  }
   Flow* flow = flows_.find(shared.front());
   if (flow == nullptr) {
     flow = &make_flow(shared.front(), packet, index, now);
@@ -163,7 +168,8 @@ Flow& Shaper::State::make_flow(const FlowKey& key, const Packet& packet, ClassIn
 }
 
 /// Where packets go that have no flow of their own: one of a few by hash, but first the one that obeys the `each`
-/// bucket of their address, if there is such a bucket.
+/// bucket of their address, if there is such a bucket. Packets of guarded ports have shared flows of their own: those
+/// of others are busy all the time while the table is full, and would take them in.
 Shaper::State::SharedKeys Shaper::State::shared_keys(const FlowKey& key, ClassIndex index) const {
   // What a change of policy may change has no part in it: a flow stays in its shared flow.
   FlowKey lasting = key;
@@ -173,11 +179,12 @@ Shaper::State::SharedKeys Shaper::State::shared_keys(const FlowKey& key, ClassIn
   hashed.link = key.link;
   hashed.protocol = kSharedFlow;
   hashed.mark = index;
-  hashed.source_port = static_cast<std::uint16_t>(flows_.hash(lasting) % kSharedFlowsPerClass);
+  const std::uint64_t first = classifier_.guard_of(key) ? kSharedFlowsPerClass : 0;
+  hashed.source_port = static_cast<std::uint16_t>(first + flows_.hash(lasting) % kSharedFlowsPerClass);
   const std::optional<FlowKey> bucket = scheduler_->classes()[index]->queue.shared_bucket(key);
   if (!bucket) return {hashed, hashed};
   FlowKey addressed = hashed;
-  addressed.source_port = 0;
+  addressed.source_port = static_cast<std::uint16_t>(first);
   addressed.family = bucket->family;
   addressed.source = addressed.destination = bucket->source;
   return {addressed, hashed};

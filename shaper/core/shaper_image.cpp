@@ -17,7 +17,7 @@ void HeldPacket::carry(Image& image) {
 template <typename Image>
 void Flow::carry(Image& image) {
   image(user, group, last_mark, last_dscp, codel, split, detour_epoch, segment, supers, guard_credit, busy_since,
-        first_seen, last_seen, traffic, meter);
+        first_seen, last_seen, in_reserve, traffic, meter);
   bool has_delays = delays != nullptr;
   image(has_delays);
   if (!has_delays) return;

@@ -25,6 +25,16 @@ struct Shaper::State::Move {
   bool merges_all = false;         // all busy shared flows of its link become one
 };
 
+namespace {
+
+/// What decides which flows of the link have shared flows of their own.
+std::pair<Direction, std::vector<std::uint16_t>> guarded_ports(const Policy& policy, std::size_t link) {
+  const LinkPolicy& of = policy.links[link];
+  return {of.direction, of.guard ? policy.guard_ports : std::vector<std::uint16_t>{}};
+}
+
+}  // namespace
+
 std::vector<std::optional<ClassIndex>> Shaper::State::swap(PreparedPolicy prepared, Instant now, Verdicts& out) {
   begin(now);
   on_departed(now);
@@ -62,13 +72,16 @@ std::vector<std::optional<ClassIndex>> Shaper::State::swap(PreparedPolicy prepar
     if (!move.link) dissolve(move, now, out);
   }
   std::erase_if(moves, [](const Move& move) { return !move.link; });
-  std::vector<bool> has_addressed(policy_.links.size());
+  std::vector<bool> merges_all(policy_.links.size());
+  for (std::size_t old = 0; old < link_after.size(); ++old) {
+    if (link_after[old])
+      merges_all[*link_after[old]] = guarded_ports(old_policy, old) != guarded_ports(policy_, *link_after[old]);
+  }
   for (const Move& move : moves) {
     const FlowKey& key = move.flow->key;
-    if (key.protocol == kSharedFlow && key.family != Family::other && busy(*move.flow))
-      has_addressed[*move.link] = true;
+    if (key.protocol == kSharedFlow && key.family != Family::other && busy(*move.flow)) merges_all[*move.link] = true;
   }
-  for (Move& move : moves) move.merges_all = has_addressed[*move.link];
+  for (Move& move : moves) move.merges_all = merges_all[*move.link];
   rename_flows(moves);
   for (const Move& move : moves) {
     if (move.flow != nullptr) settle_flow(move, now, out);
@@ -137,7 +150,8 @@ ClassIndex Shaper::State::class_after(const Move& move) const {
 }
 
 /// Busy shared flows of a link in which the same flow may have packets become one, or it would not be known which of
-/// them has to be empty before the flow may go elsewhere: those of one hash; and all, where one is that of an address.
+/// them has to be empty before the flow may go elsewhere: those of one hash; and all, where one is that of an address,
+/// or where other ports are guarded now.
 FlowKey Shaper::State::key_after(const Move& move) const {
   if (move.flow->key.protocol != kSharedFlow) return key_of(packet_like(*move.flow, *move.link));
   if (busy(*move.flow)) {
