@@ -21,7 +21,7 @@ namespace shaper {
 /// Rate and depth of a bucket, or of all buckets of one kind.
 struct BucketSpec {
   DataRate rate;
-  ByteCount frame;  ///< one full frame, or the largest packet that was seen
+  ByteCount frame;  ///< one full frame, or the largest that there was, or the largest packet that was seen
   ByteCount burst;
 
   [[nodiscard]] ByteCount depth() const { return frame + burst; }
