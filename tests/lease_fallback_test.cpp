@@ -52,19 +52,24 @@ TEST(LeaseFallback, BeginsAtTheTimeout) {
   EXPECT_EQ(begun(bench, LeaseReason::timeout), 1U);
 }
 
-TEST(LeaseFallback, BeginsWhereTheBucketHasNoRoomForAnotherHost) {
-  Bench bench;
-  bench.arrive(100'000);
-  LeaseAnswer crowded = Bench::answer_of(0);
-  crowded.status = LeaseAnswer::Status::crowded;
-  const auto ask = bench.call();
-  bench.answer(*ask, crowded);
-  bench.call();
-  EXPECT_EQ(bench.lease.state(), LeaseState::fallback);
-  EXPECT_EQ(bench.lease.reason(), LeaseReason::unavailable);
-  const auto next = bench.next_ask();
-  ASSERT_TRUE(next);
-  EXPECT_GT(next->sequence, ask->sequence);
+TEST(LeaseFallback, BeginsWhereTheScriptRefuses) {
+  using Status = LeaseAnswer::Status;
+  for (const auto& [status, reason] :
+       {std::pair{Status::crowded, LeaseReason::unavailable}, std::pair{Status::stale, LeaseReason::odd},
+        std::pair{Status::foreign, LeaseReason::version}}) {
+    Bench bench;
+    bench.arrive(100'000);
+    LeaseAnswer refusal = Bench::answer_of(0);
+    refusal.status = status;
+    const auto ask = bench.call();
+    bench.answer(*ask, refusal);
+    bench.call();
+    EXPECT_EQ(bench.lease.state(), LeaseState::fallback);
+    EXPECT_EQ(bench.lease.reason(), reason);
+    const auto next = bench.next_ask();
+    ASSERT_TRUE(next);
+    EXPECT_GT(next->sequence, ask->sequence);
+  }
 }
 
 TEST(LeaseFallback, WaitsForTheWalletToBeSpent) {

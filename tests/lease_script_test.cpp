@@ -188,10 +188,53 @@ TEST_F(LeaseScript, RestartedHostBeginsAnew) {
   about.sequence = 1;
   about.give_back = {1'000'000};
   const LeaseAnswer restarted = ask_all({"a", 2}, {&about, 1}).front();
-  EXPECT_EQ(restarted.status, Status::granted);
+  EXPECT_EQ(restarted.status, Status::taken);
   EXPECT_EQ(restarted.grant.value, 1'000U);
   EXPECT_LT(restarted.tokens, 2'000'000) << "it holds nothing that it could give back";
   EXPECT_EQ(restarted.members, 1U);
+}
+
+TEST_F(LeaseScript, ANameIsFreeOnceItsHostHasLeftOrIsSilent) {
+  LeaseAsk about = ask_about();
+  about.sequence = 1;
+  const auto status_for = [&](std::uint64_t incarnation) {
+    return ask_all({"a", incarnation}, {&about, 1}).front().status;
+  };
+  EXPECT_EQ(status_for(1), Status::fresh);
+  pass(kLease + 1ms);
+  EXPECT_EQ(status_for(2), Status::granted) << "that was long ago";
+  EXPECT_EQ(status_for(3), Status::taken);
+  about.sequence = 2;
+  about.leaving = true;
+  EXPECT_EQ(status_for(3), Status::granted);
+  about.leaving = false;
+  EXPECT_EQ(status_for(4), Status::granted) << "that one left";
+}
+
+/// Each asks twice, gives back what it has not got, and their sequences interleave.
+TEST_F(LeaseScript, TwoHostsOfOneNameSeeEachOtherAndMakeNothing) {
+  LeaseAsk about = of_rate(80'000'000, 2'500'000);
+  about.sequence = 1;
+  ExactBucket exact = bucket_after(ask_all({"a", 1}, {&about, 1}).front());
+  sim::Random random{1};
+  std::uint64_t granted = 0;
+  for (int calls = 0; calls < 400; ++calls) {
+    pass(random.up_to(30ms));
+    about.sequence = 1 + random.below(400);
+    about.need = {random.below(500'000)};
+    about.give_back = {100'000};
+    about.want = {80'000'000};
+    const std::uint64_t incarnation = 1 + static_cast<std::uint64_t>(calls + 1) % 2;
+    for (int times = 0; times < 2; ++times) {
+      const LeaseAnswer answer = ask_all({"a", incarnation}, {&about, 1}).front();
+      ASSERT_EQ(answer.status, times == 0 ? Status::taken : Status::replay);
+      exact.earn_until(time_of(answer));
+      if (times == 0) exact.tokens -= static_cast<std::int64_t>(answer.grant.value);
+      ASSERT_EQ(answer.tokens, exact.tokens) << "nobody's give-back counts";
+      granted += answer.grant.value;
+    }
+  }
+  EXPECT_GT(granted, 1'000'000U);
 }
 
 TEST_F(LeaseScript, GivenBackIsThereForOthers) {
@@ -371,10 +414,25 @@ TEST_F(LeaseScript, RefusesWhatItDoesNotUnderstand) {
             }),
             "ERR grants: keys and arguments do not match")
       << "33 buckets";
+}
+
+TEST_F(LeaseScript, LeavesABucketOfAnotherVersionAlone) {
+  take(1'000);
   const std::string bucket = redis({"GET", kBucket}).text;
+  std::uint64_t sequence = 10;
   for (const std::string& other : {"\2" + bucket.substr(1), bucket + "more", std::string{"text"}, std::string{}}) {
     redis({"SET", kBucket, other});
-    EXPECT_THAT(error_of([](LeaseCall&) {}), testing::HasSubstr("is of another version of shaper"));
+    std::vector<LeaseAsk> both{ask_about(), ask_about("other")};
+    for (LeaseAsk& each : both) {
+      each.sequence = sequence;
+      each.need = {1'000};
+    }
+    ++sequence;
+    const auto answers = ask_all({"a", 7}, both);
+    EXPECT_EQ(answers[0].status, Status::foreign);
+    EXPECT_EQ(answers[0].grant.value, 0U);
+    EXPECT_EQ(answers[1].grant.value, 1'000U) << "it is no reason to refuse others";
+    EXPECT_EQ(redis({"GET", kBucket}).text, other);
   }
 }
 

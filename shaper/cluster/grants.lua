@@ -32,7 +32,8 @@ local byte = 8000000           -- a byte in millionths of a bit: the product of 
 local inexact = 2 ^ 53
 local slowest, fastest, deepest = 300, 400000000000, 2 ^ 30  -- as in core/units.h
 
-local granted, fresh, old_config, replay, stale, crowded = 0, 1, 2, 3, 4, 5  -- as in LeaseAnswer::Status
+-- As in LeaseAnswer::Status.
+local granted, fresh, old_config, replay, stale, crowded, taken, foreign = 0, 1, 2, 3, 4, 5, 6, 7
 local fallback_flag, leaving_flag, reserve_flag = 1, 2, 4  -- 8, observe, is only kept for those who look
 
 local words_of_ask = 12
@@ -51,10 +52,11 @@ local function earned(rate, time, rest)
 end
 
 -- Tables are written out, here and below: one that grows field by field costs more than all the arithmetic.
+-- Nil if there is none, and whether another version of shaper has written it.
 local function read_bucket(key)
   local packed = redis.call('GET', key)
   if not packed then return nil end
-  if #packed ~= bucket_bytes or string.byte(packed) ~= schema then refuse(key .. ' is of another version of shaper') end
+  if #packed ~= bucket_bytes or string.byte(packed) ~= schema then return nil, true end
   local _, cfg, R, B, tok, ts, rem, gen, lam, lt, contended, members, lease, kept = struct.unpack(bucket_layout, packed)
   return {cfg = cfg, R = R, B = B, tok = tok, ts = ts, rem = rem, gen = gen, lam = lam, lt = lt,
           contended = contended, members = members, lease = lease, kept = kept}
@@ -117,10 +119,15 @@ local function water_level(wants, rate)
   return nil
 end
 
--- Counts a host's record. A member asked within its lease. One that is silent, and did not leave, is missing.
+-- Whether a host is a member: it asked within its lease, and did not leave.
+local function lives(host, now)
+  return not has(host.flags, leaving_flag) and now - host.last <= host.lease
+end
+
+-- Counts a host's record. One that is silent, and did not leave, is missing.
 local function count(found, host, now)
   if has(host.flags, leaving_flag) then return end
-  if now - host.last <= host.lease then
+  if lives(host, now) then
     table.insert(found.wants, host.want)
     found.lease = math.max(found.lease, host.lease)
   else
@@ -197,9 +204,10 @@ local function put(reply, status, grant, bucket)
   reply[n + 8], reply[n + 9], reply[n + 10] = bucket.cfg, bucket.R, bucket.B
 end
 
--- The bucket as it is now, and whether it had to be made.
+-- The bucket as it is now, and whether it had to be made. A foreign one is left alone.
 local function open_bucket(bucket_key, hosts_key, ask, now)
-  local bucket = read_bucket(bucket_key)
+  local bucket, is_foreign = read_bucket(bucket_key)
+  if is_foreign then return new_bucket(ask, now), foreign end
   if not bucket then
     redis.call('DEL', hosts_key)
     return new_bucket(ask, now), fresh
@@ -219,16 +227,20 @@ local function new_record(ask, record, hosts_key, now)
           own = ask.own}, granted
 end
 
--- One ask about one bucket. A repeated or late one changes nothing.
+-- One ask about one bucket. A repeated or late one changes nothing. Of two hosts with one name each is to the other what
+-- it was before a start: it gives nothing back, and what it asks for again is deducted again.
 local function serve(bucket_key, hosts_key, ask, now, reply)
   local bucket, status = open_bucket(bucket_key, hosts_key, ask, now)
+  if status == foreign then return put(reply, foreign, 0, bucket) end
   local record = redis.call('HGET', hosts_key, ask.host)
   local before = read_host(record)
-  if before and before.inc ~= ask.inc then before = nil end
+  local other = before and before.inc ~= ask.inc and before
+  if other then before = nil end
   if before and ask.seq == before.seq then return put(reply, replay, before.grant, bucket) end
   if before and ask.seq < before.seq then return put(reply, stale, 0, bucket) end
 
   if not adopt(bucket, ask) then status = old_config end
+  if other and lives(other, now) then status = taken end
   -- A host that is not known holds nothing: what it gives back may have been counted already.
   bucket.tok = bucket.tok + (before and ask.give_back or 0) - ask.debt
   cap(bucket)

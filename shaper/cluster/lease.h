@@ -57,8 +57,9 @@ enum class LeaseReason : std::uint8_t {
                  ///< hosts
   denied,        ///< NOAUTH, NOPERM, WRONGTYPE: an operator must act
   odd,           ///< an answer that makes no sense
+  version,       ///< the bucket is of another version of shaper
 };
-inline constexpr std::size_t kLeaseReasons = 9;
+inline constexpr std::size_t kLeaseReasons = 10;
 
 struct LeaseCounters {
   ByteCount granted;      ///< by answers

@@ -19,6 +19,13 @@ constexpr Nanos kClockJump = std::chrono::milliseconds{50};
 /// As far as Nanos can say; a later time is odd anyway.
 constexpr std::uint64_t kLastMicrosecond = 9'000'000'000'000'000;
 
+std::optional<LeaseReason> refusal(LeaseAnswer::Status status) {
+  if (status == LeaseAnswer::Status::stale) return LeaseReason::odd;
+  if (status == LeaseAnswer::Status::crowded) return LeaseReason::unavailable;
+  if (status == LeaseAnswer::Status::foreign) return LeaseReason::version;
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool Lease::may_ask(Instant now) const {
@@ -71,11 +78,10 @@ void Lease::on_answer(const LeaseAnswer& answer, std::uint64_t sequence, Instant
     return;
   }
   const LeaseAsk asked = *std::exchange(unanswered_, std::nullopt);
-  const bool stale = answer.status == LeaseAnswer::Status::stale;  // somebody else uses our name
-  if (stale || answer.status == LeaseAnswer::Status::crowded) {
+  if (const auto refused = refusal(answer.status)) {
     // Nothing was done: the next ask takes the bytes along.
     returning_ += asked.give_back;
-    return failed(stale ? LeaseReason::odd : LeaseReason::unavailable, now);
+    return failed(*refused, now);
   }
   in_flight_ = false;
   failures_ = 0;

@@ -40,7 +40,10 @@ struct LeaseAnswer {
     replay,      ///< the same sequence again: the answer of then
     stale,       ///< an older sequence: nothing was done
     crowded,     ///< the bucket has as many hosts as it can have: nothing is granted
+    taken,       ///< granted, but another incarnation of this host is a member: before a start, or of the same name
+    foreign,     ///< another version of shaper has written the bucket: nothing was done
   };
+  static constexpr Status kLastStatus = Status::foreign;
   Status status = Status::granted;
   ByteCount grant;
   std::int64_t tokens = 0;  ///< bytes in the bucket, below zero for debts

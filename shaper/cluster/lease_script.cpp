@@ -41,7 +41,7 @@ std::string_view fault_of(std::span<const std::int64_t> numbers) {
   constexpr auto kDeepest = static_cast<std::int64_t>(kDeepestBucket.value);
   const std::int64_t rate = numbers[8];
   const std::int64_t burst = numbers[9];
-  if (numbers[0] < 0 || numbers[0] > static_cast<std::int64_t>(LeaseAnswer::Status::crowded)) return "status";
+  if (numbers[0] < 0 || numbers[0] > static_cast<std::int64_t>(LeaseAnswer::kLastStatus)) return "status";
   if (numbers[1] < 0 || numbers[1] > kDeepest) return "grant";
   if (burst < 1 || burst > kDeepest) return "burst";
   if (numbers[2] < -burst || numbers[2] > burst) return "number of tokens";

@@ -84,7 +84,7 @@ std::optional<LeaseOutcome> parse_outcome(std::string_view line) {
     words(status), words(answer.grant), words(answer.tokens), words(answer.share), words(answer.contended);
     words(answer.members), words(answer.generation), words(answer.config), words(answer.rate), words(answer.burst);
     words(answer.redis_time_us);
-    if (status > static_cast<unsigned>(LeaseAnswer::Status::crowded)) return std::nullopt;
+    if (status > static_cast<unsigned>(LeaseAnswer::kLastStatus)) return std::nullopt;
     answer.status = static_cast<LeaseAnswer::Status>(status);
   } else {
     return std::nullopt;
