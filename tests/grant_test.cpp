@@ -1,6 +1,7 @@
 // Limits over many hosts: nothing leaves that was not granted, grants end, and they leave no faster than told.
 #include <gtest/gtest.h>
 
+#include "shaper/core/keyed_buckets.h"
 #include "tests/sim_granter.h"
 
 namespace shaper::sim {
@@ -253,6 +254,80 @@ TEST(Grants, WhatWaitsIsCountedOnceAfterASwapAndARestart) {
   EXPECT_EQ(sim.demand().at(0).waiting, waiting);
   EXPECT_TRUE(sim.restart());
   EXPECT_EQ(sim.demand().at(0).waiting, waiting);
+}
+
+/// A core without a kernel around it, with a limit of one bucket for each source.
+struct ManySources {
+  ManySources() : core(PreparedPolicy(clustered(KeyPolicy{EachBy::source})), StartCredit::full, {}, now) {}
+
+  void send(std::uint32_t first, std::uint32_t last) {
+    for (std::uint32_t host = first; host <= last; ++host) {
+      Verdicts verdicts;
+      core.on_packet(packet_of(flow_of(host, 0)), now, verdicts);
+    }
+  }
+  std::size_t stirred() {
+    std::vector<LimitKey> keys;
+    core.stirred(keys);
+    return keys.size();
+  }
+
+  /// Packets that leave for a grant to the bucket of those that have none of their own.
+  std::size_t sent_for_others(std::uint64_t bytes) {
+    Verdicts verdicts;
+    core.on_grant({{0, kOtherKeys}, {bytes}, now + 1s, kAnyPace}, now, verdicts);
+    core.release(now + 10ms, verdicts);
+    return verdicts.size();
+  }
+
+  Instant now{1s};
+  Shaper core;
+};
+
+TEST(Grants, KeysBeyondTheMostShareOneBucket) {
+  ManySources sources;
+  sources.send(1, kMostGrantedKeys);
+  EXPECT_EQ(sources.core.snapshot(sources.now).limits[0].other_flows, 0U);
+  sources.send(kMostGrantedKeys + 1, kMostGrantedKeys + 10);
+  const CoreSnapshot snapshot = sources.core.snapshot(sources.now);
+  EXPECT_EQ(snapshot.limits[0].other_flows, 10U);
+  EXPECT_EQ(snapshot.limits[0].keys, kMostGrantedKeys + 1);
+  const LimitKey others{0, kOtherKeys};
+  EXPECT_EQ(sources.core.demand(others, sources.now)->waiting.value, 10U * 1'514);
+  EXPECT_EQ(sources.sent_for_others(4 * 1'514), 4U) << "of ten that wait for it";
+}
+
+TEST(Grants, OthersSpendTheirsAlsoBehindAChangeOfPolicy) {
+  ManySources sources;
+  sources.send(1, kMostGrantedKeys + 10);
+  Verdicts verdicts;
+  sources.core.swap(PreparedPolicy(clustered(KeyPolicy{EachBy::source})), sources.now, verdicts);
+  EXPECT_EQ(sources.core.snapshot(sources.now).limits[0].other_flows, 10U);
+  EXPECT_EQ(sources.sent_for_others(20 * 1'514), 10U);
+}
+
+TEST(Grants, OnlyBucketsThatPacketsCameToAreTold) {
+  ManySources sources;
+  sources.send(1, 5);
+  sources.send(1, 5);
+  EXPECT_EQ(sources.stirred(), 5U) << "each once";
+  EXPECT_EQ(sources.stirred(), 0U);
+  sources.send(3, 4);
+  EXPECT_EQ(sources.stirred(), 2U);
+  EXPECT_EQ(sources.core.demand({0, kOtherKeys}, sources.now), std::nullopt) << "there is none";
+}
+
+TEST(Grants, TheOneBucketOfALimitIsToldToo) {
+  Shaper core(PreparedPolicy(clustered()), StartCredit::full, {}, Instant{1s});
+  std::vector<LimitKey> keys;
+  core.stirred(keys);
+  EXPECT_TRUE(keys.empty());
+  Verdicts verdicts;
+  core.on_packet(packet_of(1), Instant{1s}, verdicts);
+  core.stirred(keys);
+  EXPECT_EQ(keys.size(), 1U);
+  core.stirred(keys);
+  EXPECT_EQ(keys.size(), 1U);
 }
 
 }  // namespace

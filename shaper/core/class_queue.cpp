@@ -157,7 +157,8 @@ void ClassQueue::detach(Flow& flow) {
     KeyedBucket& bucket = *flow.buckets[i];
     if (--bucket.flows > 0) continue;
     if (bucket.meter.has_spent()) std::erase(schedule_.spent, &bucket.meter);
-    keyed_[i]->erase(keyed_[i]->key_of(flow.key, direction_));
+    const FlowKey key = bucket.key;
+    keyed_[i]->erase(key);
   }
   flow.buckets.clear();
   flow.owner = nullptr;

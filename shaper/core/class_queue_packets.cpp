@@ -21,10 +21,12 @@ bool ClassQueue::admit(Flow& flow, const HeldPacket& packet, Instant now, Verdic
     ceil_spec_->admit(packet.wire_bytes);
     ceil_->accrue(now);
   }
-  for (KeyedBuckets* keyed : keyed_) keyed->admit(packet.wire_bytes);
-  for (KeyedBucket* bucket : flow.buckets) {
-    bucket->meter.arrived(packet.wire_bytes);
-    bucket->meter.accrue(now);
+  for (std::size_t i = 0; i < keyed_.size(); ++i) {
+    KeyedBucket& bucket = *flow.buckets[i];
+    keyed_[i]->admit(packet.wire_bytes);
+    keyed_[i]->stir(bucket);
+    bucket.meter.arrived(packet.wire_bytes);
+    bucket.meter.accrue(now);
   }
   for (Meter* limit : limits_) {
     limit->arrived(packet.wire_bytes);

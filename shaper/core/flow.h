@@ -126,12 +126,14 @@ struct Host {
 
 /// The bucket of one key, of an `each` or of a limit with `by`, and its flows that wait for it.
 struct KeyedBucket : Alarm {
-  explicit KeyedBucket(Meter&& start) : Alarm(Of::bucket), meter(std::move(start)) {}
+  KeyedBucket(const FlowKey& bucket_key, Meter&& start) : Alarm(Of::bucket), key(bucket_key), meter(std::move(start)) {}
 
+  FlowKey key;
   Meter meter;
   std::uint32_t flows = 0;  ///< that belong to it
   FlowList fresh;           ///< sleepers that were fresh
   FlowList old;             ///< sleepers that were old
+  bool stirred = false;     ///< listed in KeyedBuckets
 
   // Of an `each` bucket only:
   ByteCount backlog;

@@ -27,12 +27,13 @@ KeyedBucket* KeyedBuckets::find(const FlowKey& key) {
 
 KeyedBucket& KeyedBuckets::at(const FlowKey& key, Instant now) {
   if (KeyedBucket* bucket = find(key)) return *bucket;
+  if (grants_ && buckets_.size() >= kMostGrantedKeys && key != kOtherKeys) return at(kOtherKeys, now);
   TokenBucket start = TokenBucket::full(spec_, now);
   if (empty_since_) {
     start = TokenBucket::empty(*empty_since_);
     start.accrue(spec_, now);
   }
-  KeyedBucket& bucket = buckets_.try_emplace(key, Meter(spec_, start, late_nanobits)).first->second;
+  KeyedBucket& bucket = buckets_.try_emplace(key, key, Meter(spec_, start, late_nanobits)).first->second;
   if (grants_) bucket.meter.use_grants(spec_.frame, now);
   return bucket;
 }
@@ -49,7 +50,7 @@ void KeyedBuckets::inherit(KeyedBuckets& before, Instant now) {
   rate = before.rate;
   empty_since_ = before.empty_since_;
   for (auto& [key, bucket] : before.buckets_) {
-    buckets_.try_emplace(key, Meter(spec_, late_nanobits, std::move(bucket.meter), now));
+    buckets_.try_emplace(key, key, Meter(spec_, late_nanobits, std::move(bucket.meter), now));
   }
 }
 

@@ -2,8 +2,11 @@
 // a flow belongs to it; a flow is forgotten only when nothing is given away by that.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "shaper/core/flow.h"
 #include "shaper/core/policy.h"
@@ -13,6 +16,10 @@ namespace shaper {
 /// What the flows of one bucket have in common; the rest of the key is zero. Mark and DSCP are the sender's choice and
 /// must not multiply its buckets.
 [[nodiscard]] FlowKey bucket_key(const KeyPolicy& by, const FlowKey& flow, Direction direction);
+
+/// Those who grant bear so many buckets of one limit. Flows of further keys share one more, whose key no flow has.
+inline constexpr std::size_t kMostGrantedKeys = 4096;
+inline constexpr FlowKey kOtherKeys{.link = std::numeric_limits<LinkIndex>::max()};
 
 class KeyedBuckets {
  public:
@@ -30,9 +37,23 @@ class KeyedBuckets {
   }
   [[nodiscard]] bool contains(const FlowKey& key) const { return buckets_.contains(key); }
   [[nodiscard]] KeyedBucket* find(const FlowKey& key);
-  /// The bucket of that key, made if there is none.
+  /// The bucket of that key, made if there is none; or that of kOtherKeys.
   KeyedBucket& at(const FlowKey& key, Instant now);
   void erase(const FlowKey& key) { buckets_.erase(key); }
+
+  /// A packet came to `bucket`, one of them.
+  void stir(KeyedBucket& bucket) {
+    if (grants_ && !std::exchange(bucket.stirred, true)) stirred_.push_back(bucket.key);
+  }
+  /// Calls `told` with the key of each bucket that packets came to since the last call.
+  void tell_stirred(auto&& told) {
+    for (const FlowKey& key : stirred_) {
+      KeyedBucket* bucket = find(key);
+      if (bucket == nullptr || !std::exchange(bucket->stirred, false)) continue;
+      told(key);
+    }
+    stirred_.clear();
+  }
 
   void admit(ByteCount length) { spec_.admit(length); }
   /// Another rate or depth.
@@ -49,6 +70,11 @@ class KeyedBuckets {
   [[nodiscard]] const KeyPolicy& by() const { return by_; }
   [[nodiscard]] const BucketSpec& spec() const { return spec_; }
   [[nodiscard]] std::size_t size() const { return buckets_.size(); }
+  /// Flows that share the bucket of kOtherKeys.
+  [[nodiscard]] std::uint32_t other_flows() const {
+    const auto found = buckets_.find(kOtherKeys);
+    return found == buckets_.end() ? 0 : found->second.flows;
+  }
   [[nodiscard]] auto begin() const { return buckets_.begin(); }
   [[nodiscard]] auto end() const { return buckets_.end(); }
 
@@ -61,6 +87,7 @@ class KeyedBuckets {
   bool grants_ = false;
   std::optional<Instant> empty_since_;
   std::unordered_map<FlowKey, KeyedBucket, FlowKeyHash> buckets_;
+  std::vector<FlowKey> stirred_;
 };
 
 }  // namespace shaper

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "shaper/core/keyed_buckets.h"
 #include "shaper/core/share_order.h"
@@ -39,10 +40,18 @@ struct Limit : Alarm {
 
   [[nodiscard]] bool grants() const { return policy.scope == Scope::cluster; }
 
+  /// Calls `told` with the key of each bucket that packets came to since the last call; without `by` it has none.
+  void tell_stirred(auto&& told) {
+    if (keyed) return keyed->tell_stirred(told);
+    const ByteCount arrived = meter->wallet()->arrived;
+    if (std::exchange(told_arrived, arrived) != arrived) told(FlowKey{});
+  }
+
   [[nodiscard]] LimitSnapshot snapshot(LimitIndex index, Instant now) const {
     LimitSnapshot snapshot;
     snapshot.index = index;
     snapshot.keys = keyed ? static_cast<std::uint32_t>(keyed->size()) : 1;
+    snapshot.other_flows = keyed ? keyed->other_flows() : 0;
     snapshot.rate = (keyed ? keyed->rate : rate).rate(now);
     if (meter && meter->wallet() != nullptr) {
       snapshot.credit = meter->wallet()->left_at(now);
@@ -63,6 +72,7 @@ struct Limit : Alarm {
   bool changed = false;               ///< the first of them is to be looked at
   Uint128 late_nanobits = 0;
   RateMeter rate;
+  ByteCount told_arrived;  ///< by tell_stirred()
 };
 
 }  // namespace shaper

@@ -375,6 +375,14 @@ void Shaper::refuse(const LimitKey& at, bool on, Instant now, Verdicts& out) {
 void Shaper::demand(Instant now, std::vector<Demand>& demands) const {
   state_->demand(now, demands);
 }
+
+std::optional<Demand> Shaper::demand(const LimitKey& from, Instant now) const {
+  return state_->demand(from, now);
+}
+
+void Shaper::stirred(std::vector<LimitKey>& buckets) {
+  state_->stirred(buckets);
+}
 void Shaper::snapshot(ClassCursor& cursor, std::size_t budget, Instant now, CoreSnapshot& snapshot) const {
   state_->snapshot(cursor, budget, now, snapshot);
 }

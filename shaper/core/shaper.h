@@ -59,6 +59,7 @@ struct Demand {
   ByteCount spent;    ///< wire bytes charged since then
   ByteCount waiting;  ///< wire bytes that are held for want of credit
   ByteCount left;     ///< of the grants
+  ByteCount debt{};   ///< charged beyond them: later ones pay it first
 };
 
 class Shaper {
@@ -115,6 +116,10 @@ class Shaper {
 
   /// Appends the demand of every bucket of cluster limits that exists.
   void demand(Instant now, std::vector<Demand>& demands) const;
+  /// That of one; nothing: it is gone.
+  [[nodiscard]] std::optional<Demand> demand(const LimitKey& from, Instant now) const;
+  /// Appends the buckets of cluster limits that packets came to since the last call: the others want nothing new.
+  void stirred(std::vector<LimitKey>& buckets);
 
   /// Lets everything go unmetered, in order of arrival inside each flow.
   void pass_all(Instant now, Verdicts& out);

@@ -18,7 +18,7 @@ Meter* granted_meter(const Scheduler& scheduler, const LimitKey& key) {
 
 Demand demand_of(const LimitKey& from, const Meter& meter, Instant now) {
   const Wallet& wallet = *meter.wallet();
-  return {from, wallet.arrived, wallet.spent, wallet.held, wallet.left_at(now)};
+  return {from, wallet.arrived, wallet.spent, wallet.held, wallet.left_at(now), wallet.debt};
 }
 
 }  // namespace
@@ -58,6 +58,19 @@ void Shaper::State::demand(Instant now, std::vector<Demand>& demands) const {
     if (limit.meter) demands.push_back(demand_of({index, {}}, *limit.meter, now));
     if (!limit.keyed) continue;
     for (const auto& [key, bucket] : *limit.keyed) demands.push_back(demand_of({index, key}, bucket.meter, now));
+  }
+}
+
+std::optional<Demand> Shaper::State::demand(const LimitKey& from, Instant now) const {
+  const Meter* meter = granted_meter(*scheduler_, from);
+  return meter == nullptr ? std::nullopt : std::optional(demand_of(from, *meter, now));
+}
+
+void Shaper::State::stirred(std::vector<LimitKey>& buckets) {
+  for (std::size_t i = 0; i < scheduler_->limits().size(); ++i) {
+    Limit& limit = *scheduler_->limits()[i];
+    if (!limit.grants()) continue;
+    limit.tell_stirred([&](const FlowKey& key) { buckets.push_back({static_cast<LimitIndex>(i), key}); });
   }
 }
 

@@ -38,6 +38,8 @@ class Shaper::State {
   [[nodiscard]] ByteCount take_back(const LimitKey& from, ByteCount bytes, Instant now);
   void refuse(const LimitKey& at, bool on, Instant now, Verdicts& out);
   void demand(Instant now, std::vector<Demand>& demands) const;
+  [[nodiscard]] std::optional<Demand> demand(const LimitKey& from, Instant now) const;
+  void stirred(std::vector<LimitKey>& buckets);
   void pass_all(Instant now, Verdicts& out);
   [[nodiscard]] Explanation explain(const Packet& packet) const;
   void snapshot(ClassCursor& cursor, std::size_t budget, Instant now, CoreSnapshot& snapshot) const;

@@ -70,6 +70,7 @@ struct LimitSnapshot {
   std::optional<ByteCount> depth;   ///< of the one bucket; absent with `by`, and where grants are spent
   std::optional<ByteCount> credit;  ///< or what is left of its grants
   ByteCount late_bytes;
+  std::uint32_t other_flows = 0;  ///< of more keys than a limit over many hosts may have: they share one bucket
 };
 
 struct CoreSnapshot {
