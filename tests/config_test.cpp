@@ -61,6 +61,16 @@ ClassPolicy class_with(const std::string& keys) {
   return policy.policy.classes.empty() ? ClassPolicy{} : policy.policy.classes.front();
 }
 
+TEST(Config, ALeakyLimitOfManyHostsSavesWhatTheyAskFor) {
+  const auto limit_with = [](const std::string& lines) {
+    const std::string limit = "[cluster]\nredis = \"/r\"\n[[limit]]\nname = \"a\"\nrate = \"8mbit\"\n" + lines;
+    return accepted(kClass + ("limits = \"a\"\n" + limit)).policy.limits.at(0);
+  };
+  EXPECT_EQ(limit_with("scope = \"cluster\"\ndiscipline = \"leaky\"\n").burst, Burst{Nanos{100ms}});
+  EXPECT_EQ(limit_with("scope = \"cluster\"\ndiscipline = \"leaky\"\nburst = \"300ms\"\n").burst, Burst{Nanos{300ms}});
+  EXPECT_EQ(limit_with("discipline = \"leaky\"\n").burst, Burst{kLeakySlack});
+}
+
 TEST(Config, ReadsAClusterAndItsLimits) {
   const ParsedPolicy parsed = accepted(R"(version = 1
 [cluster]

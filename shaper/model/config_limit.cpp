@@ -42,7 +42,8 @@ LimitPolicy read_limit(const TableReader& reader) {
   limit.scope = reader.word<Scope>("scope", kScopeWords).value_or(Scope::host);
   limit.discipline = reader.word<Discipline>("discipline", kDisciplineWords).value_or(Discipline::token);
   const auto burst = reader.burst("burst");
-  if (limit.discipline == Discipline::leaky) {
+  // Over several hosts the burst is what Redis saves until a host asks; each of them spaces what it gets.
+  if (limit.discipline == Discipline::leaky && limit.scope == Scope::host) {
     limit.burst = kLeakySlack;
     if (reader.find("burst") != nullptr) {
       reader.diagnostics().error(reader.position_of("burst"),

@@ -108,9 +108,11 @@ void describe_limit(const LimitPolicy& limit, const std::string& users, Lines& l
   lines.heading("limit " + limit.name);
   lines.add("rate",
             format_rate_both(limit.rate) + (limit.by ? " each " + describe_key(*limit.by) : " total") + ", at most");
-  if (token) lines.add("burst", describe_burst(limit.burst, limit.rate));
-  lines.add("discipline", token ? "token" : "leaky: evenly spaced, no burst");
-  if (limit.scope == Scope::host) {
+  const bool host = limit.scope == Scope::host;
+  if (token || !host) lines.add("burst", describe_burst(limit.burst, limit.rate));
+  const std::string leaky = host ? "leaky: evenly spaced, no burst" : "leaky: each host spaces its part evenly";
+  lines.add("discipline", token ? "token" : leaky);
+  if (host) {
     lines.add("scope", "host");
   } else {
     describe_cluster_rule(limit.cluster, lines);
