@@ -50,7 +50,7 @@ CoreSnapshot snapshot_of_two() {
   CoreSnapshot snapshot;
   snapshot.links = {{0, 0, ByteCount{51'514}, ByteCount{777}, {55}}};
   snapshot.limits = {{0, 1, {56'784}, ByteCount{101'514}, ByteCount{500}, {0}},
-                     {1, 3, {56'784}, std::nullopt, std::nullopt, {7}}};
+                     {1, 3, {56'784}, std::nullopt, std::nullopt, {7}, 2}};
   ClassSnapshot backup;
   backup.index = 1;
   backup.traffic.sent_packets = 7;
@@ -152,6 +152,51 @@ TEST(Report, StatusComesBackFromItsJson) {
   EXPECT_EQ(parsed->limits[1].by, "source/24,64");
   EXPECT_EQ(parsed->limits[1].credit, std::nullopt) << "each key has a bucket of its own";
   EXPECT_EQ(parsed->mark_mask, kDefaultMarkMask);
+}
+
+ClusterReport full_cluster() {
+  ClusterReport report;
+  report.host = "h1";
+  report.redis = "10.0.0.5:6379";
+  report.trouble = "it is late";
+  report.round_trip = 300us;
+  report.slow_round_trip = 2ms;
+  report.timeout = 50ms;
+  report.calls = {{"answered", 90}, {"timeout", 3}};
+  report.connects = 2;
+  report.no_script = 1;
+  report.replays = 4;
+  report.clock_offset = -1'500us;
+  ClusterLimitReport limit;
+  limit.name = "tenant-a";
+  limit.state = "leased";
+  limit.limit = DataRate{200'000'000};
+  limit.sent = {123'456};
+  limit.lease_age = 12ms;
+  limit.lacks = {1'000};
+  limit.contended = true;
+  limit.config = 3;
+  limit.config_mismatch = true;
+  limit.fallback_reasons = {{"expired", 1}};
+  report.limits = {limit};
+  report.warnings = {"limit tenant-a: \x1b"};
+  return report;
+}
+
+TEST(Report, AClusterComesBackFromItsJson) {
+  const std::string json = cluster_json(full_cluster());
+  const auto parsed = parse_cluster(json);
+  ASSERT_TRUE(parsed) << parsed.error();
+  EXPECT_EQ(cluster_json(*parsed), json);
+  EXPECT_EQ(json + "\n", golden("cluster.json"));
+  EXPECT_EQ(parsed->calls.at("timeout"), 3U);
+  EXPECT_EQ(parsed->clock_offset, -1'500us);
+  EXPECT_EQ(parsed->limits[0].share, std::nullopt);
+}
+
+TEST(Report, AClusterIsATableWithItsWarnings) {
+  const std::string table = cluster_table(full_cluster());
+  EXPECT_EQ(table, golden("cluster.txt"));
 }
 
 TEST(Report, WhatIsInForceIsToldNotWhatWasAskedFor) {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
+#include <utility>
 
 #include "shaper/cluster/lease_script.h"
+#include "shaper/core/keyed_buckets.h"
 #include "shaper/live/clock.h"
+#include "shaper/live/lease_words.h"
 #include "shaper/model/address_text.h"
 
 namespace shaper {
@@ -15,6 +17,12 @@ namespace {
 
 /// A wallet that has run dry, or a first packet, is noticed so soon.
 constexpr std::chrono::milliseconds kBetweenLooks{5};
+
+/// So many buckets at rest are looked at each time.
+constexpr int kSwept = 4;
+
+/// A host that has started anew finds its earlier incarnation once, or twice where an ask of that was still on its way.
+constexpr unsigned kTakenByNamesake = 3;
 
 LeaseReason reason_of(std::string_view word) {
   constexpr std::array<std::string_view, 9> kUnavailable{
@@ -28,120 +36,162 @@ LeaseReason reason_of(std::string_view word) {
   return is_in(kDenied) ? LeaseReason::denied : LeaseReason::odd;
 }
 
-std::string_view word_of(LeaseState state) {
-  constexpr std::array<std::string_view, 3> kNames{"cold", "leased", "fallback"};
-  return kNames[static_cast<std::size_t>(state)];
-}
-
-std::string_view words_on(LeaseReason reason) {
-  constexpr std::array<std::string_view, kLeaseReasons> kNames{"it was not asked yet",
-                                                               "nothing was to be asked",
-                                                               "it has answered",
-                                                               "its last grant has ended",
-                                                               "it is late",
-                                                               "no connection",
-                                                               "it is not ready",
-                                                               "it does not let this host in",
-                                                               "its answer makes no sense"};
-  return kNames[static_cast<std::size_t>(reason)];
-}
-
-void add(ClusterLimitReport& limit, const LeaseCounters& counters) {
-  const auto sum = [](const auto& numbers) {
-    return std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});
-  };
-  limit.granted += counters.granted;
-  limit.returned += counters.returned;
-  limit.unmetered += counters.unmetered;
-  limit.in_fallback += counters.in_fallback;
-  limit.fallback_time = std::max(limit.fallback_time, counters.fallback);
-  limit.fallbacks += sum(counters.into_fallback);
-  limit.asks += counters.asks;
-  limit.failed_asks += sum(counters.failures);
-  limit.clock_jumps += counters.clock_jumps;
-}
-
 }  // namespace
 
 ClusterLimits::ClusterLimits(EventLoop& loop, PacketLoop& packets, std::function<void(const LeaseAsks&)> ask)
     : packets_(packets), ask_(std::move(ask)), timer_(loop, [this] { tick(); }) {}
 
-void ClusterLimits::obey(const Policy& policy, const ClusterPolicy& cluster, Shaper& shaper) {
+void ClusterLimits::obey(const Policy& policy, const ClusterPolicy& cluster, Shaper& shaper, bool ordered) {
   shaper_ = &shaper;
   limits_ = policy.limits;
   cluster_ = cluster;
-  // A limit's number may be another one now; its name stays.
-  for (auto& [name, bucket] : buckets_) bucket.seen = false;
-  demands_.clear();
-  shaper_->demand(monotonic_now(), demands_);
-  for (const Demand& demand : demands_) {
-    const auto known = buckets_.find(name_of(demand.from));
-    if (known == buckets_.end()) continue;
-    known->second.seen = true;
-    known->second.key = demand.from;
-    known->second.lease.change(policy_of(demand.from));
+  for (const LimitPolicy& limit : limits_) {
+    if (limit.scope == Scope::cluster) agree(limit, ordered);
   }
-  std::erase_if(buckets_, [](const auto& entry) { return !entry.second.seen; });
+  // A limit's number may be another one now; its name stays.
+  by_key_.clear();
+  active_.clear();
+  full_ = false;
+  for (auto& [name, bucket] : buckets_) bucket.active = false;
+  const Instant now = monotonic_now();
+  std::vector<Demand> demands;
+  shaper_->demand(now, demands);
+  for (const Demand& demand : demands) {
+    const auto known = buckets_.find(name_of(demand.from));
+    if (known != buckets_.end()) {
+      known->second.key = demand.from;
+      known->second.lease.change(policy_of(demand.from));
+      by_key_[demand.from] = &known->second;
+    }
+    activate(bucket_of(demand.from, now));
+  }
+  std::erase_if(buckets_, [this](const auto& entry) {
+    if (!entry.second.active) add_counters(gone_[entry.second.limit], entry.second);
+    return !entry.second.active;
+  });
   timer_.repeat(kBetweenLooks);
   tick();
 }
 
+/// Which version the file's rate and burst are: those in force, or if somebody ordered others, the next one.
+void ClusterLimits::agree(const LimitPolicy& limit, bool ordered) {
+  const ByteCount burst = burst_bytes(limit.burst, limit.rate);
+  const auto [known, fresh] = in_force_.try_emplace(limit.name, InForce{0, limit.rate, burst, 0});
+  InForce& in_force = known->second;
+  const bool differs = in_force.rate != limit.rate || in_force.burst != burst;
+  if (differs && ordered) in_force = {in_force.config + 1, limit.rate, burst, 0};
+  if (!differs || ordered) in_force.ours = in_force.config;
+}
+
+void ClusterLimits::learn(const Bucket& bucket, const LeaseAnswer& answer) {
+  InForce& in_force = in_force_.at(bucket.limit);
+  if (answer.config < in_force.config) return;
+  in_force.config = answer.config;
+  in_force.rate = answer.rate;
+  in_force.burst = answer.burst;
+  if (!mismatch(limits_[bucket.key.limit])) in_force.ours = answer.config;
+}
+
 void ClusterLimits::stop() {
   shaper_ = nullptr;
+  active_.clear();
+  by_key_.clear();
   buckets_.clear();
+  in_force_.clear();
+  gone_.clear();
   timer_.set(std::nullopt);
 }
 
 void ClusterLimits::tick() {
   if (shaper_ == nullptr) return;
   const Instant now = monotonic_now();
-  demands_.clear();
-  shaper_->demand(now, demands_);
-  for (auto& [name, bucket] : buckets_) bucket.seen = false;
+  stirred_.clear();
+  shaper_->stirred(stirred_);
+  for (const LimitKey& key : stirred_) activate(bucket_of(key, now));
+  // More than go in a call take turns.
+  if (full_) std::rotate(active_.begin(), active_.begin() + kMostBucketsInCall, active_.end());
   LeaseAsks asks;
-  for (const Demand& demand : demands_) follow(demand, now, asks);
-  std::erase_if(buckets_, [](const auto& entry) { return !entry.second.seen; });
+  std::erase_if(active_, [&](Bucket* bucket) {
+    const auto demand = shaper_->demand(bucket->key, now);
+    if (!demand) {
+      forget(*bucket);
+      return true;
+    }
+    follow(*bucket, *demand, now, asks);
+    bucket->active = demand->waiting.value > 0 || bucket->lease.next_call().has_value();
+    return !bucket->active;
+  });
+  full_ = asks.asks.size() == kMostBucketsInCall && active_.size() > kMostBucketsInCall;
   asks.timeout = round_trip_.timeout();
   if (!asks.asks.empty()) ask_(asks);
+  sweep(now);
+  if (now >= log_at_) log_warnings(now);
 }
 
-/// One bucket: what the core has of it is told to its lease, and what that says is done.
-void ClusterLimits::follow(const Demand& demand, Instant now, LeaseAsks& asks) {
-  Bucket& bucket = bucket_of(demand.from, now);
-  bucket.seen = true;
+void ClusterLimits::activate(Bucket& bucket) {
+  if (std::exchange(bucket.active, true)) return;
+  active_.push_back(&bucket);
+}
+
+/// What the core has of a bucket is told to its lease, and what that says is done.
+void ClusterLimits::follow(Bucket& bucket, const Demand& demand, Instant now, LeaseAsks& asks) {
+  const ByteCount before = demand.spent < bucket.demand.spent ? ByteCount{} : bucket.demand.spent;
+  bucket.sent_bytes += demand.spent - before;
+  bucket.demand = demand;
   Lease& lease = bucket.lease;
   lease.on_demand(demand, now);
   if (const ByteCount bytes = lease.take_back(); bytes.value > 0) {
-    lease.taken(packets_.take_back(demand.from, bytes));
+    lease.taken(packets_.take_back(bucket.key, bytes));
   }
   if (const auto grant = lease.grant()) {
-    packets_.grant({demand.from, grant->bytes, grant->valid_until, grant->pace});
+    packets_.grant({bucket.key, grant->bytes, grant->valid_until, grant->pace});
   }
   if (lease.refuses() != bucket.refuses) {
     bucket.refuses = lease.refuses();
-    packets_.refuse(demand.from, bucket.refuses);
+    packets_.refuse(bucket.key, bucket.refuses);
   }
   if (asks.asks.size() >= kMostBucketsInCall) return;  // the next look is soon
   if (auto ask = lease.ask(now)) {
     bucket.sequence = ask->sequence;
+    bucket.want = ask->want;
     bucket.sent = now;
     asks.asks.push_back(std::move(*ask));
   }
 }
 
+/// Looks at a few of those at rest: the core may have forgotten them.
+void ClusterLimits::sweep(Instant now) {
+  for (int looks = 0; looks < kSwept && !by_key_.empty(); ++looks) {
+    auto next = by_key_.upper_bound(swept_);
+    if (next == by_key_.end()) next = by_key_.begin();
+    swept_ = next->first;
+    if (!next->second->active && !shaper_->demand(swept_, now)) forget(*next->second);
+  }
+}
+
+/// What it counted stays.
+void ClusterLimits::forget(const Bucket& bucket) {
+  add_counters(gone_[bucket.limit], bucket);
+  by_key_.erase(bucket.key);
+  buckets_.erase(buckets_.find(bucket.name));
+}
+
 ClusterLimits::Bucket& ClusterLimits::bucket_of(const LimitKey& key, Instant now) {
-  std::string name = name_of(key);
-  if (const auto known = buckets_.find(name); known != buckets_.end()) return known->second;
+  if (const auto known = by_key_.find(key); known != by_key_.end()) return *known->second;
   // Asks of an earlier life of the bucket had smaller numbers: it asked less than once in a microsecond.
   const auto first = static_cast<std::uint64_t>(now.time_since_epoch() / std::chrono::microseconds{1});
   Lease lease(policy_of(key), round_trip_, first, Jitter(first), now);
-  return buckets_.emplace(std::move(name), Bucket{std::move(lease), key, 0, now, {}}).first->second;
+  Bucket fresh{.lease = std::move(lease), .key = key, .name = name_of(key), .limit = limits_[key.limit].name};
+  Bucket& bucket = buckets_.emplace(fresh.name, std::move(fresh)).first->second;
+  by_key_[key] = &bucket;
+  return bucket;
 }
 
 LeasePolicy ClusterLimits::policy_of(const LimitKey& key) const {
   const LimitPolicy& limit = limits_[key.limit];
   LeasePolicy policy;
   policy.bucket = name_of(key);
+  policy.config = in_force_.at(limit.name).ours;
   policy.rate = limit.rate;
   policy.burst = burst_bytes(limit.burst, limit.rate);
   policy.interval = cluster_.interval;
@@ -160,6 +210,7 @@ std::string ClusterLimits::name_of(const LimitKey& key) const {
   const LimitPolicy& limit = limits_[key.limit];
   if (!limit.by) return limit.name;
   const FlowKey& flow = key.key;
+  if (flow == kOtherKeys) return limit.name + "/other";
   const std::string source = format_address(flow.family, flow.source);
   if (limit.by->by != EachBy::flow) return fmt::format("{}/{}", limit.name, source);
   return fmt::format("{}/{},{},{},{},{}", limit.name, flow.protocol, source, flow.source_port,
@@ -168,68 +219,50 @@ std::string ClusterLimits::name_of(const LimitKey& key) const {
 
 void ClusterLimits::on_outcomes(std::string_view text) {
   const Instant now = monotonic_now();
-  for (const LeaseOutcome& outcome : parse_lease_outcomes(text)) {
+  const std::vector<LeaseOutcome> outcomes = parse_lease_outcomes(text);
+  if (!outcomes.empty()) {
+    const LeaseOutcome& first = outcomes.front();
+    ++calls_[std::string(first.answer ? "answered" : word_for(reason_of(first.reason)))];
+  }
+  for (const LeaseOutcome& outcome : outcomes) {
     const auto known = buckets_.find(outcome.bucket);
     if (known == buckets_.end() || known->second.sequence != outcome.sequence) continue;
     Bucket& bucket = known->second;
     if (outcome.answer) {
-      round_trip_.measured(now - bucket.sent);
-      trouble_.reset();
-      bucket.answer = *outcome.answer;
-      bucket.lease.on_answer(*outcome.answer, outcome.sequence, bucket.sent, now);
-    } else {
-      const LeaseReason reason = reason_of(outcome.reason);
-      trouble_ = reason;
-      if (reason == LeaseReason::timeout) round_trip_.timed_out();
-      bucket.lease.on_failure(outcome.sequence, bucket.sent, reason, now);
+      on_answer(bucket, outcome, now);
+      continue;
     }
+    const LeaseReason reason = reason_of(outcome.reason);
+    trouble_ = reason;
+    if (reason == LeaseReason::timeout) round_trip_.timed_out();
+    bucket.lease.on_failure(outcome.sequence, bucket.sent, reason, now);
   }
   tick();
+}
+
+void ClusterLimits::on_answer(Bucket& bucket, const LeaseOutcome& outcome, Instant now) {
+  using Status = LeaseAnswer::Status;
+  const LeaseAnswer& answer = *outcome.answer;
+  round_trip_.measured(now - bucket.sent);
+  trouble_.reset();
+  const Nanos redis = std::chrono::microseconds{static_cast<std::int64_t>(answer.redis_time_us)};
+  clock_offset_ = redis - (now - (now - bucket.sent) / 2).time_since_epoch() - offset_to_utc();
+  if (answer.status == Status::replay) ++replays_;
+  if (answer.status == Status::stale) ++stale_;
+  if (answer.status == Status::taken && ++bucket.taken >= kTakenByNamesake) namesake_ = now;
+  if (answer.status != Status::foreign) learn(bucket, answer);
+  bucket.answer = answer;
+  bucket.answered = now;
+  bucket.lease.on_answer(answer, outcome.sequence, bucket.sent, now);
 }
 
 void ClusterLimits::on_connected() {
-  for (auto& [name, bucket] : buckets_) bucket.lease.on_connected(monotonic_now());
+  ++connects_;
+  for (auto& [name, bucket] : buckets_) {
+    bucket.taken = 0;
+    bucket.lease.on_connected(monotonic_now());
+  }
   tick();
-}
-
-std::optional<ClusterReport> ClusterLimits::report() const {
-  if (shaper_ == nullptr) return std::nullopt;
-  ClusterReport report;
-  report.host = cluster_.host;
-  report.redis = cluster_.redis;
-  report.round_trip = round_trip_.typical();
-  report.slow_round_trip = round_trip_.slow();
-  report.timeout = round_trip_.timeout();
-  if (trouble_) report.trouble = words_on(*trouble_);
-  for (std::size_t i = 0; i < limits_.size(); ++i) {
-    if (limits_[i].scope == Scope::cluster) report.limits.push_back(report_on(static_cast<LimitIndex>(i)));
-  }
-  return report;
-}
-
-ClusterLimitReport ClusterLimits::report_on(LimitIndex index) const {
-  ClusterLimitReport report;
-  report.name = limits_[index].name;
-  report.limit = limits_[index].rate;
-  LeaseState worst = LeaseState::cold;
-  LeaseReason reason = LeaseReason::start;
-  for (const auto& [name, bucket] : buckets_) {
-    if (bucket.key.limit != index) continue;
-    const Lease& lease = bucket.lease;
-    if (report.buckets++ == 0 || lease.state() > worst) {
-      worst = lease.state();
-      reason = lease.reason();
-      report.limit = lease.rate();
-      report.fallback_rate = lease.fallback_rate();
-    }
-    report.members = std::max<std::uint64_t>(report.members, bucket.answer.members);
-    report.generation = bucket.answer.generation;
-    if (bucket.answer.contended && limits_[index].by == std::nullopt) report.share = bucket.answer.share;
-    add(report, lease.counters());
-  }
-  report.state = word_of(worst);
-  report.reason = words_on(reason);
-  return report;
 }
 
 }  // namespace shaper

@@ -96,7 +96,10 @@ void RedisHelper::ask(LeaseAsks asks, bool whole_script) {
   const Nanos timeout = asks.timeout;
   redis_->call(words, timeout,
                [this, asks = std::move(asks), whole_script](const redisReply* reply, std::string_view failure) {
-                 if (reply != nullptr && !whole_script && error_of(reply) == "NOSCRIPT") return ask(asks, true);
+                 if (reply != nullptr && !whole_script && error_of(reply) == "NOSCRIPT") {
+                   supervisor_.send("no-script");
+                   return ask(asks, true);
+                 }
                  tell(asks, reply, failure);
                });
 }

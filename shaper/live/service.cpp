@@ -98,7 +98,7 @@ std::optional<Service::Answer> Service::change(const Request& request, const Pee
                                                       "disarm",    "policy",          "restart"};
   if (std::find(kChanges.begin(), kChanges.end(), verb) == kChanges.end()) return std::nullopt;
   if (!may_change(peer)) return refused(std::string(kMayNotChange));
-  if (verb == "load") return load(request.body, peer);
+  if (verb == "load") return load(request.body, peer, true);
   if (verb == "policy") return Response{ResponseStatus::ok, loaded_ ? loaded_->file + '\n' + loaded_->text : ""};
   if (verb == "rules-installed") {
     rules_.reset();
@@ -133,7 +133,7 @@ std::optional<Service::Answer> Service::change(const Request& request, const Pee
 
 /// Reading a policy of ten thousand classes takes a second, so packets go on meanwhile. A client that does not wait for
 /// the answer has changed nothing.
-Service::Answer Service::load(const std::string& body, const Peer& peer) {
+Service::Answer Service::load(const std::string& body, const Peer& peer, bool ordered) {
   struct Job {
     std::string file;
     std::future<Reading> reading;
@@ -142,9 +142,11 @@ Service::Answer Service::load(const std::string& body, const Peer& peer) {
   // Who changed what is shaped: the file's name is the client's word, so it is escaped.
   job->file = json_string(std::string_view(body).substr(0, body.find('\n')));
   job->reading = background_.run([body, ports = guard_ports_] { return read_policy(body, ports); });
-  return Slices([this, job, peer](Response& response) {
+  return Slices([this, job, peer, ordered](Response& response) {
     if (!is_ready(job->reading)) return Progress::waits;
-    response = bring_into_force(job->reading.get());
+    Reading reading = job->reading.get();
+    if (reading) reading->loaded.ordered = ordered;
+    response = bring_into_force(std::move(reading));
     ::syslog(LOG_NOTICE, "uid %u: load %s: %s", peer.user, job->file.c_str(),
              response.status == ResponseStatus::ok ? "in force" : "refused");
     return Progress::done;
@@ -161,7 +163,7 @@ Service::Answer Service::guard_too(const std::string& ports, const Peer& peer) {
   all.erase(std::unique(all.begin(), all.end()), all.end());
   if (all == guarded) return Response{};
   guard_ports_ = std::move(all);
-  return load(loaded_->file + '\n' + loaded_->text, peer);
+  return load(loaded_->file + '\n' + loaded_->text, peer, false);
 }
 
 Service::Reading Service::read_policy(const std::string& body, const std::vector<std::uint16_t>& guard_ports) {
@@ -227,7 +229,7 @@ void Service::follow_cluster() {
   supervisor_.send("cluster", needed ? fmt::format("{}\n{}\n{}\n{}\n", cluster->host, cluster->redis, cluster->user,
                                                    passwords_[cluster->password_file])
                                      : "");
-  needed ? cluster_.obey(loaded_->policy, *cluster, *shaper_) : cluster_.stop();
+  needed ? cluster_.obey(loaded_->policy, *cluster, *shaper_, loaded_->ordered) : cluster_.stop();
 }
 
 /// A pair for each link: its own if it has one. On an error nothing new stays bound to a link.

@@ -46,6 +46,7 @@ class Service {
     HostPolicy host;
     std::vector<std::string> warnings;
     std::vector<event::Name> names;
+    bool ordered = false;  ///< by somebody, not by a process that goes on
   };
   /// A policy that may come into force, made away from the packets.
   struct Ready {
@@ -57,7 +58,7 @@ class Service {
   Answer answer(const Request& request, const Peer& peer);
   [[nodiscard]] bool may_change(const Peer& peer) const;
   [[nodiscard]] std::optional<Answer> change(const Request& request, const Peer& peer);
-  Answer load(const std::string& body, const Peer& peer);
+  Answer load(const std::string& body, const Peer& peer, bool ordered);
   Answer guard_too(const std::string& ports, const Peer& peer);
   [[nodiscard]] static Reading read_policy(const std::string& body, const std::vector<std::uint16_t>& guard_ports);
   [[nodiscard]] Response bring_into_force(Reading reading);
@@ -93,8 +94,8 @@ class Service {
   void follow_mtus();
   void on_links_changed();
   void follow_realtime();
-  [[nodiscard]] std::vector<std::string> warnings() const;
-  [[nodiscard]] StatusReport status_without_classes() const;
+  [[nodiscard]] std::vector<std::string> warnings(const std::optional<ClusterReport>& cluster) const;
+  [[nodiscard]] StatusReport status_without_classes(const std::optional<ClusterReport>& cluster) const;
   void publish_events();
   bool on_idle();
 

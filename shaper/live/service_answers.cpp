@@ -2,7 +2,6 @@
 // packets.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "shaper/live/clock.h"
@@ -11,7 +10,6 @@
 #include "shaper/live/service.h"
 #include "shaper/live/unseen_traffic.h"
 #include "shaper/model/packet_text.h"
-#include "shaper/model/units_text.h"
 #include "shaper/version.h"
 
 namespace shaper {
@@ -55,20 +53,6 @@ void add_packet_warnings(std::vector<std::string>& warnings, const SocketCounter
   }
 }
 
-/// What holds for a limit on this host while nobody answers.
-std::string consequence(const LimitPolicy& limit, DataRate fallback_rate) {
-  if (limit.cluster.observe) return "nothing is counted";
-  switch (limit.cluster.without_redis) {
-    case WithoutRedis::reject:
-      return "nothing of it passes here";
-    case WithoutRedis::allow:
-      return "all of it passes here, unmetered";
-    case WithoutRedis::degrade:
-      return fmt::format("this host keeps {} by itself", format_rate(fallback_rate));
-  }
-  return "";
-}
-
 void add_lease_states(std::vector<LimitReport>& limits, const std::optional<ClusterReport>& cluster) {
   if (!cluster) return;
   for (const ClusterLimitReport& lease : cluster->limits) {
@@ -78,20 +62,9 @@ void add_lease_states(std::vector<LimitReport>& limits, const std::optional<Clus
   }
 }
 
-void add_cluster_warnings(std::vector<std::string>& warnings, const ClusterReport& cluster, const Policy& policy) {
-  if (cluster.trouble) warnings.push_back(fmt::format("Redis at {}: {}", cluster.redis, *cluster.trouble));
-  for (const ClusterLimitReport& limit : cluster.limits) {
-    if (limit.state != "fallback") continue;
-    const auto found = std::find_if(policy.limits.begin(), policy.limits.end(),
-                                    [&](const LimitPolicy& each) { return each.name == limit.name; });
-    warnings.push_back(fmt::format("limit {}: falls back ({}): {}", limit.name, limit.reason,
-                                   consequence(*found, limit.fallback_rate)));
-  }
-}
-
 }  // namespace
 
-std::vector<std::string> Service::warnings() const {
+std::vector<std::string> Service::warnings(const std::optional<ClusterReport>& cluster) const {
   std::vector<std::string> warnings = loaded_->warnings;
   for (const LinkPolicy& link : loaded_->policy.links) {
     const auto facts = links_.find(link.interface);
@@ -118,15 +91,17 @@ std::vector<std::string> Service::warnings() const {
                     kLongestRealtimeRun / std::chrono::seconds{1}));
   }
   add_warnings_of_supervisor(warnings);
-  if (const auto cluster = cluster_.report()) add_cluster_warnings(warnings, *cluster, loaded_->policy);
+  if (cluster) {
+    warnings.insert(warnings.end(), cluster->warnings.begin(), cluster->warnings.end());
+  }
   add_packet_warnings(warnings, packets_.socket().counters(), packets_.counters());
   return warnings;
 }
 
-StatusReport Service::status_without_classes() const {
+StatusReport Service::status_without_classes(const std::optional<ClusterReport>& cluster) const {
   StatusReport report;
   report.rules = rules_;
-  report.warnings = warnings();
+  report.warnings = warnings(cluster);
   const std::string table = packets_.socket().kernel_table();
   for (const LinkPolicy& link : loaded_->policy.links) {
     const QueuePair& pair = queues_.at(link.name);
@@ -158,8 +133,9 @@ Service::Answer Service::status() {
     if (survey->of != loaded_) *survey = {loaded_, {}, {}, {}};  // the first time, or another policy came in between
     shaper_->snapshot(survey->cursor, kClassesPerSlice, monotonic_now(), survey->snapshot);
     if (!survey->cursor.done) return Progress::more;
+    const std::optional<ClusterReport> cluster = cluster_.report();
     survey->text = background_.run([of = survey->of, snapshot = std::move(survey->snapshot),
-                                    other = status_without_classes(), cluster = cluster_.report()]() mutable {
+                                    other = status_without_classes(cluster), cluster]() mutable {
       StatusReport report = status_report(of->policy, snapshot);
       add_lease_states(report.limits, cluster);
       report.version = kVersion;

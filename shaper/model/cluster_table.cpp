@@ -36,12 +36,11 @@ std::string cluster_table(const ClusterReport& report) {
   text += report.trouble ? terminal_text(*report.trouble)
                          : fmt::format("answers in {:.2f} ms, 99 % within {:.2f} ms", milliseconds(report.round_trip),
                                        milliseconds(report.slow_round_trip));
+  if (report.clock_offset) text += fmt::format(", its clock is off by {:.1f} ms", milliseconds(*report.clock_offset));
   text += "\n\n";
   text += limits_table(report.limits);
-  for (const ClusterLimitReport& limit : report.limits) {
-    if (limit.state != "fallback") continue;
-    text += fmt::format("\n{}: falls back: {}\n", terminal_text(limit.name), terminal_text(limit.reason));
-  }
+  if (!report.warnings.empty()) text += '\n';
+  for (const std::string& warning : report.warnings) text += fmt::format("warning: {}\n", terminal_text(warning));
   return text;
 }
 

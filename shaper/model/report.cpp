@@ -67,6 +67,7 @@ LimitReport limit_report(const LimitPolicy& configured, const LimitSnapshot& sna
   report.credit = snapshot.credit;
   if (configured.by) report.by = describe_key(*configured.by);
   report.keys = snapshot.keys;
+  report.other_flows = snapshot.other_flows;
   report.depth = snapshot.depth;
   report.late_bytes = snapshot.late_bytes;
   return report;

@@ -102,6 +102,7 @@ struct LimitReport {
   std::uint64_t keys = 0;  ///< buckets that exist
   std::optional<ByteCount> depth;
   ByteCount late_bytes;
+  std::uint64_t other_flows = 0;  ///< of more keys than there may be: they share one bucket
 };
 
 /// One kernel queue.
@@ -158,11 +159,15 @@ struct FlowsReport {
   std::uint64_t evicted_flows = 0;
 };
 
+/// How often each of some named things happened; what never happened is absent.
+using NamedCounts = std::map<std::string, std::uint64_t>;
+
 /// A limit over several hosts, as this one sees it; with `by`, all its buckets together.
 struct ClusterLimitReport {
   std::string name;
   std::string state;              ///< cold, leased or fallback: the worst of its buckets
   std::string reason;             ///< as a part of a sentence
+  std::string advice;             ///< what to do about it; not in JSON: it is in the warnings
   DataRate limit;                 ///< in force for all hosts
   std::optional<DataRate> share;  ///< of one host while all want more than there is
   DataRate fallback_rate;         ///< what this host keeps to without Redis
@@ -174,7 +179,17 @@ struct ClusterLimitReport {
   std::uint64_t asks = 0;
   std::uint64_t failed_asks = 0;
   std::uint64_t clock_jumps = 0;
-  std::uint64_t generation = 0;  ///< of the bucket in Redis: another one after a loss of data
+  std::uint64_t generation = 0;    ///< of the bucket in Redis: another one after a loss of data
+  ByteCount wallet;                ///< granted, and not spent yet
+  ByteCount sent;                  ///< what was charged, in fallback too
+  ByteCount debt;                  ///< sent beyond the wallet by packets that are larger than a grant
+  DataRate want;                   ///< what this host's traffic could use, by its latest ask
+  std::optional<Nanos> lease_age;  ///< since the latest answer; of several buckets, the oldest that is in use
+  std::optional<ByteCount> lacks;  ///< what the bucket in Redis lacks to be full; absent with `by`
+  bool contended = false;          ///< all hosts together want more than there is
+  std::uint64_t config = 0;        ///< version of rate and burst in force
+  bool config_mismatch = false;    ///< they are not those of this host's file
+  NamedCounts fallback_reasons;    ///< what it fell back for
 };
 
 struct ClusterReport {
@@ -184,7 +199,14 @@ struct ClusterReport {
   Nanos round_trip{0};
   Nanos slow_round_trip{0};  ///< one of a hundred takes longer
   Nanos timeout{0};
+  NamedCounts calls;                  ///< by what came of them
+  std::uint64_t connects = 0;         ///< connections that came up
+  std::uint64_t no_script = 0;        ///< calls that had to bring the script along
+  std::uint64_t replays = 0;          ///< answers of asks that had been answered before
+  std::uint64_t stale = 0;            ///< asks that were older than what Redis knew
+  std::optional<Nanos> clock_offset;  ///< of Redis against this host
   std::vector<ClusterLimitReport> limits;
+  std::vector<std::string> warnings;
 };
 
 /// Names of users by number; a user without a name is reported by number.

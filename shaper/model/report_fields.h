@@ -93,6 +93,7 @@ void fields(Visit& visit, Either<LimitReport> auto& limit) {
   visit("keys", limit.keys);
   visit("depth_bytes", limit.depth);
   visit("late_bytes", limit.late_bytes);
+  visit("other_flows", limit.other_flows);
 }
 
 template <typename Visit>
@@ -172,6 +173,16 @@ void fields(Visit& visit, Either<ClusterLimitReport> auto& limit) {
   visit("failed_asks", limit.failed_asks);
   visit("clock_jumps", limit.clock_jumps);
   visit("generation", limit.generation);
+  visit("wallet_bytes", limit.wallet);
+  visit("sent_bytes", limit.sent);
+  visit("debt_bytes", limit.debt);
+  visit("want_bps", limit.want);
+  visit("lease_age_us", limit.lease_age);
+  visit("bucket_bytes", limit.lacks);
+  visit("contended", limit.contended);
+  visit("config", limit.config);
+  visit("config_mismatch", limit.config_mismatch);
+  visit("fallback_reasons", limit.fallback_reasons);
 }
 
 template <typename Visit>
@@ -182,7 +193,14 @@ void fields(Visit& visit, Either<ClusterReport> auto& cluster) {
   visit("round_trip_us", cluster.round_trip);
   visit("slow_round_trip_us", cluster.slow_round_trip);
   visit("timeout_us", cluster.timeout);
+  visit("calls", cluster.calls);
+  visit("connects", cluster.connects);
+  visit("no_script", cluster.no_script);
+  visit("replays", cluster.replays);
+  visit("stale", cluster.stale);
+  visit("clock_offset_us", cluster.clock_offset);
   visit("limits", cluster.limits);
+  visit("warnings", cluster.warnings);
 }
 
 }  // namespace shaper

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <concepts>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -41,6 +42,7 @@ class Writer {
   }
 
  private:
+  void write(std::same_as<bool> auto value) { text_ += value ? "true" : "false"; }
   void write(std::uint64_t value) { fmt::format_to(std::back_inserter(text_), "{}", value); }
   void write(ByteCount value) { write(value.value); }
   void write(DataRate value) { write(value.bits_per_second); }
@@ -59,6 +61,15 @@ class Writer {
       if (drops[reason] == 0) continue;
       if (text_.back() != '{') text_ += ',';
       fmt::format_to(std::back_inserter(text_), "\"{}\":{}", kDropReasonNames[reason], drops[reason]);
+    }
+    text_ += '}';
+  }
+
+  void write(const NamedCounts& counts) {
+    text_ += '{';
+    for (const auto& [name, count] : counts) {
+      if (text_.back() != '{') text_ += ',';
+      fmt::format_to(std::back_inserter(text_), "{}:{}", json_string(name), count);
     }
     text_ += '}';
   }
@@ -98,6 +109,8 @@ class Reader {
   void operator()(const char* key, auto& value) { read(json_.at(key), value); }
 
  private:
+  static void read(const Json& json, bool& value) { value = json.get<bool>(); }
+  static void read(const Json& json, NamedCounts& value) { value = json.get<NamedCounts>(); }
   static void read(const Json& json, std::uint64_t& value) { value = json.get<std::uint64_t>(); }
   static void read(const Json& json, std::uint32_t& value) { value = json.get<std::uint32_t>(); }
   static void read(const Json& json, std::uint16_t& value) { value = json.get<std::uint16_t>(); }

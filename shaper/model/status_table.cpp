@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "shaper/core/keyed_buckets.h"
 #include "shaper/model/table_columns.h"
 #include "shaper/model/tables.h"
 
@@ -161,6 +162,16 @@ std::string late_text(const StatusReport& report) {
   return text;
 }
 
+std::string crowded_text(const std::vector<LimitReport>& limits) {
+  std::string text;
+  for (const LimitReport& limit : limits) {
+    if (limit.other_flows == 0) continue;
+    text += fmt::format("limit {}: has {} keys: {} flows of others share one bucket, {}/other\n",
+                        terminal_text(limit.name), kMostGrantedKeys, limit.other_flows, terminal_text(limit.name));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string status_table(const StatusReport& report) {
@@ -174,7 +185,7 @@ std::string status_table(const StatusReport& report) {
   if (!report.links.empty()) add(link_table(report.links));
   if (!classes.empty()) add(class_table(classes));
   if (!report.limits.empty()) add(limit_table(report.limits));
-  add(exceptions_text(classes) + late_text(report));
+  add(exceptions_text(classes) + late_text(report) + crowded_text(report.limits));
   if (!report.queues.empty()) add(queue_table(report.queues));
   std::string told = advice_text(classes);
   for (const std::string& warning : report.warnings) told += fmt::format("warning: {}\n", terminal_text(warning));
