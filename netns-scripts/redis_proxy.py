@@ -3,11 +3,13 @@
 
 usage: redis_proxy.py LISTEN_PORT SERVER_PORT MODE_FILE
 The file has words like `delay=75 lose=0.1 double=0.1 swap=0.1` and is read again whenever it changes: milliseconds for
-each direction, and the share of replies that never arrive, arrive twice, or arrive behind the next one.
+each direction, and the share of replies that never arrive, arrive twice, or arrive behind the next one. `clock=5` sets the
+time that ends a reply of the script, in microseconds of Redis, so many seconds ahead.
 """
 import asyncio
 import os
 import random
+import re
 import sys
 
 random.seed(7)
@@ -38,6 +40,8 @@ class Way:
     def messages(self, data):
         if not self.spoils:
             return [data]
+        if self.mode["clock"]:
+            data = re.sub(rb"(?<=:)\d{16}(?=\r\n\Z)", self.later, data)
         if random.random() < self.mode["lose"]:
             return []
         if random.random() < self.mode["double"]:
@@ -47,6 +51,9 @@ class Way:
             return []
         held, self.held = self.held, b""
         return [data, held]
+
+    def later(self, match):
+        return b"%d" % (int(match[0]) + int(self.mode["clock"] * 1e6))
 
     def send(self, data):
         if not self.writer.is_closing():
