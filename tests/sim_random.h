@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <optional>
 #include <random>
-#include <ranges>
+#include <vector>
 
 #include "shaper/core/units.h"
 
@@ -54,10 +54,13 @@ inline std::optional<std::uint64_t> number_in_environment(const char* name) {
 
 /// The seeds that a test tries: a few in every run. In the environment SHAPER_TEST_SEEDS=10000 asks for that many,
 /// SHAPER_TEST_FIRST_SEED=4711 for that one alone, and both for those from the one to the other.
-inline auto seeds(std::uint64_t few) {
+inline std::vector<std::uint64_t> seeds(std::uint64_t few) {
   const std::optional<std::uint64_t> first = number_in_environment("SHAPER_TEST_FIRST_SEED");
   const std::uint64_t last = number_in_environment("SHAPER_TEST_SEEDS").value_or(0);
-  return std::views::iota(first.value_or(1), std::max(last, first.value_or(few)) + 1);
+  std::vector<std::uint64_t> seeds;
+  for (std::uint64_t seed = first.value_or(1); seed <= std::max(last, first.value_or(few)); ++seed)
+    seeds.push_back(seed);
+  return seeds;
 }
 
 }  // namespace shaper::sim
