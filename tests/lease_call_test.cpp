@@ -75,7 +75,7 @@ TEST(LeaseReply, IsRefusedWhenImpossible) {
     std::size_t at;
     std::int64_t number;
     std::string error;
-  } cases[] = {{0, 6, about + "status"},
+  } cases[] = {{0, 8, about + "status"},
                {0, -1, about + "status"},
                {1, -1, about + "grant"},
                {1, 1'073'741'825, about + "grant"},
