@@ -70,6 +70,7 @@ struct ReplayCommandOptions {
   std::optional<std::string> events_file;
   std::uint32_t mtu = 1500;
   bool json = false;
+  bool quiet = false;
 };
 
 [[nodiscard]] ExitCode check(const std::string& file);

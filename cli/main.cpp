@@ -146,12 +146,15 @@ void add_events(CLI::App& app, Run& run) {
 void add_replay(CLI::App& app, Run& run) {
   auto* command = app.add_subcommand("replay", "a capture, or an event log, through the same core");
   auto options = std::make_shared<shaper::cli::ReplayCommandOptions>();
-  command->add_option("CAPTURE", options->capture, "pcap, pcapng, or the output of 'shaper events'")->required();
+  command
+      ->add_option("CAPTURE", options->capture, "pcap, pcapng, or the output of 'shaper events'; - is standard input")
+      ->required();
   command->add_option("--policy", options->policy_file, "the policy (an event log has its own)");
   command->add_option("--link", options->link, "the link that all packets pass");
   command->add_option("--mtu", options->mtu, "of the link")->check(CLI::Range(68, 1 << 24))->capture_default_str();
   command->add_option("--events", options->events_file, "write the event log to this file");
   command->add_flag("--json", options->json, "for programs");
+  command->add_flag("--quiet", options->quiet, "no progress on the terminal");
   later_option(command, "--html");
   command->callback([options, &run] { run = [options] { return shaper::cli::replay(*options); }; });
 }

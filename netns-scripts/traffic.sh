@@ -180,3 +180,8 @@ end_log() {
     kill "$log" 2>/dev/null || true
     wait "$log" 2>/dev/null || true
 }
+
+# A log from the start of the daemon on: the same verdicts in a replay, which writes the same text.
+log_replays() { # FILE: leaves the answer in `answer`
+    answer=$("$build_folder/shaper" replay "$1" --events "$1.again" 2>&1) && cmp "$1" "$1.again"
+}

@@ -3,6 +3,7 @@
 // Runs the built binary: SHAPER_BIN, or the one in the folder above the tests'.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "shaper/model/report.h"
 
@@ -120,9 +122,8 @@ TEST_F(Cli, AFileThatCannotBeReadIsOne) {
            {"check /dev/zero", "/dev/zero: not a regular file"},
            {"check large", "large: larger than"},
            {"replay absent " + with_policy, "absent: No such file"},
-           {"replay folder " + with_policy, "folder: not a regular file"},
+           {"replay folder " + with_policy, "folder: Is a directory"},
            {"replay '" + capture("empty.pcap") + "' " + with_policy, "the file is empty"},
-           {"replay '" + capture("damaged.pcap") + "' " + with_policy, "damaged behind frame 99"},
            {"replay '" + capture("policed.pcap") + "' " + with_policy + " --events folder", "folder: Is a directory"},
        }) {
     const Ended ended = shaper(arguments);
@@ -167,12 +168,43 @@ TEST_F(Cli, TheEventLogOfAReplayIsReplayed) {
   EXPECT_THAT(ended.output, HasSubstr("verdicts, all as in the log"));
   EXPECT_EQ(shaper("replay log" + policy).code, 2) << "a log has its policy in it";
 
+  ASSERT_EQ(shaper("replay - --events again <log").code, 0);
   std::string log = content_of(folder_ / "log");
+  EXPECT_EQ(content_of(folder_ / "again"), log) << "a log that is replayed is written with the same words";
+
   log.replace(log.rfind("wire="), 6, "wire=9");
   write("log", log);
   const Ended changed = shaper("replay log");
   EXPECT_EQ(changed.code, 1);
   EXPECT_THAT(changed.errors, HasSubstr("the log has `accept"));
+}
+
+TEST_F(Cli, ACaptureMayComeThroughAPipe) {
+  const std::string file = "'" + capture("policed.pcap") + "'";
+  const std::string policy = " --policy '" + capture("policy.toml") + "'";
+  const Ended whole = shaper("replay " + file + policy);
+  EXPECT_THAT(whole.output, StartsWith("100 packets replayed\n\n"));
+  EXPECT_EQ(whole.errors, "") << "no progress where stderr is no terminal";
+  EXPECT_EQ(shaper("replay - <" + file + policy).output, whole.output);
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(folder_ / "pipe") << content_of(capture("policed.pcap")); });
+  EXPECT_EQ(shaper("replay pipe" + policy).output, whole.output);
+  writer.join();
+  const Ended empty = shaper("replay - </dev/null" + policy);
+  EXPECT_EQ(empty.code, 1);
+  EXPECT_THAT(empty.errors, HasSubstr("-: the file is empty"));
+}
+
+TEST_F(Cli, ACaptureThatIsCutShortCountsAndIsToldOf) {
+  const std::string command = "replay '" + capture("cut.pcap") + "' --policy '" + capture("policy.toml") + "'";
+  const char* const told = "the capture ends in the middle of packet 100; what came before counts";
+  const Ended ended = shaper(command);
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_THAT(ended.output, StartsWith("99 packets replayed\n"));
+  EXPECT_THAT(ended.output, HasSubstr(std::string("\nwarning: ") + told));
+  const auto status = parse_status(shaper(command + " --json").output);
+  ASSERT_TRUE(status) << status.error();
+  EXPECT_THAT(status->warnings, testing::ElementsAre(told));
 }
 
 TEST_F(Cli, ReplayNeedsALinkWhereThereAreSeveral) {

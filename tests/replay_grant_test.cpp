@@ -1,12 +1,14 @@
 // Logs of grants: repeated like every other call, and refused where no cluster limit could have got them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "shaper/core/shaper.h"
 #include "shaper/model/event_log.h"
-#include "shaper/replay/replay_log.h"
+#include "tests/log_text.h"
 
 namespace shaper {
 namespace {
@@ -35,6 +37,8 @@ tl::expected<Policy, std::string> read_cluster_policy(std::string_view text, con
   for (LimitPolicy& limit : policy->limits) limit.scope = Scope::cluster;
   return policy;
 }
+
+const LogReplayOptions kCluster{.read = read_cluster_policy};
 
 /// Three datagrams arrive, then a grant for all of them, then most of what is left of it is taken back.
 std::string log_of_a_grant() {
@@ -83,14 +87,20 @@ TEST(ReplayLog, GrantsAreRepeated) {
   const std::string log = log_of_a_grant();
   EXPECT_LT(log.find(" grant limit=0:tenant bytes=10000 "), log.find(" accept 0:1 ")) << "nothing passes before\n"
                                                                                       << log;
-  const auto result = replay_log(log, "log", read_cluster_policy);
+  const auto result = replay_log(log, "log", kCluster);
   ASSERT_TRUE(result) << result.error();
   EXPECT_EQ(result->verdicts, 4u);
   EXPECT_FALSE(result->cut_short);
 
+  std::ostringstream again;
+  ASSERT_TRUE(replay_log(log, "log", {.read = read_cluster_policy, .events = &again}));
+  EXPECT_EQ(again.str(), log) << "what is replayed is written with the same words";
+  EXPECT_THAT(log, testing::HasSubstr(" refuse limit=0:tenant on=1\n"));
+  EXPECT_THAT(log, testing::HasSubstr(" take_back "));
+
   std::string smaller = log;
   smaller.replace(smaller.find("bytes=10000"), 11, "bytes=100");
-  EXPECT_FALSE(replay_log(smaller, "log", read_cluster_policy)) << "too little for any packet";
+  EXPECT_FALSE(replay_log(smaller, "log", kCluster)) << "too little for any packet";
 }
 
 TEST(ReplayLog, AGrantThatCannotBeIsRefused) {
@@ -114,7 +124,7 @@ TEST(ReplayLog, AGrantThatCannotBeIsRefused) {
     const std::size_t at = changed.find(change.from);
     ASSERT_NE(at, std::string::npos) << change.from;
     changed.replace(at, std::string_view(change.from).size(), change.to);
-    const auto result = replay_log(changed, "log", read_cluster_policy);
+    const auto result = replay_log(changed, "log", kCluster);
     ASSERT_FALSE(result) << change.from;
     EXPECT_NE(result.error().find(change.message), std::string::npos) << result.error();
   }

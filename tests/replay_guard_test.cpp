@@ -8,7 +8,7 @@
 #include "shaper/core/shaper.h"
 #include "shaper/model/config.h"
 #include "shaper/model/event_log.h"
-#include "shaper/replay/replay_log.h"
+#include "tests/log_text.h"
 
 namespace shaper {
 namespace {

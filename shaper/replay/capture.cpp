@@ -4,9 +4,11 @@
 #include <pcap/pcap.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
+#include <string_view>
+
+#include "shaper/replay/frame.h"
 
 namespace shaper {
 namespace {
@@ -34,27 +36,15 @@ void Capture::Close::operator()(pcap* handle) const {
 Capture::Capture(std::unique_ptr<pcap, Close> handle, std::string path)
     : handle_(std::move(handle)), path_(std::move(path)), link_type_(pcap_datalink(handle_.get())) {
   struct stat status {};
-  if (fstat(fileno(pcap_file(handle_.get())), &status) == 0) file_bytes_ = status.st_size;
+  if (fstat(fileno(pcap_file(handle_.get())), &status) == 0 && S_ISREG(status.st_mode)) file_bytes_ = status.st_size;
 }
 
-tl::expected<Capture, std::string> Capture::open(const std::string& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return failure(path, std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) return failure(path, "not a regular file; give a capture written by tcpdump -w");
-  if (status.st_size == 0) return failure(path, "the file is empty; give a capture written by tcpdump -w");
-  std::FILE* file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return failure(path, std::strerror(errno));
-  return read(file, path);
-}
-
-tl::expected<Capture, std::string> Capture::read(std::FILE* file, const std::string& path) {
+tl::expected<Capture, std::string> Capture::read(InputFile file, const std::string& path) {
   std::array<char, PCAP_ERRBUF_SIZE> error{};
   std::unique_ptr<pcap, Close> handle(
-      pcap_fopen_offline_with_tstamp_precision(file, PCAP_TSTAMP_PRECISION_NANO, error.data()));
-  if (handle == nullptr) {
-    std::fclose(file);
-    return failure(path, fmt::format("not a capture that can be read ({})", error.data()));
-  }
+      pcap_fopen_offline_with_tstamp_precision(file.get(), PCAP_TSTAMP_PRECISION_NANO, error.data()));
+  if (handle == nullptr) return failure(path, fmt::format("not a capture that can be read ({})", error.data()));
+  static_cast<void>(file.release());  // pcap_close() closes it
   const int link_type = pcap_datalink(handle.get());
   if (!is_known_link_type(link_type)) {
     const char* name = pcap_datalink_val_to_name(link_type);
@@ -65,25 +55,26 @@ tl::expected<Capture, std::string> Capture::read(std::FILE* file, const std::str
   return Capture(std::move(handle), path);
 }
 
-tl::expected<std::optional<Capture::Item>, std::string> Capture::next() {
-  for (;;) {
-    pcap_pkthdr* header = nullptr;
-    const std::uint8_t* bytes = nullptr;
-    const int result = pcap_next_ex(handle_.get(), &header, &bytes);
-    if (result == PCAP_ERROR_BREAK) return std::optional<Item>();
-    if (result != 1) {
-      return failure(path_, fmt::format("damaged behind frame {} ({})", frames_, pcap_geterr(handle_.get())));
-    }
-    ++frames_;
-    const auto ip = find_ip_packet(link_type_, {bytes, header->caplen}, std::max(header->len, header->caplen));
-    if (ip) return Item{time_of(header->ts), *ip};
-    ++other_frames_;
+tl::expected<std::optional<Capture::Frame>, std::string> Capture::next() {
+  pcap_pkthdr* header = nullptr;
+  const std::uint8_t* bytes = nullptr;
+  const int result = pcap_next_ex(handle_.get(), &header, &bytes);
+  if (result == 1) {
+    return Frame{++frames_, time_of(header->ts), {bytes, header->caplen}, std::max(header->len, header->caplen)};
   }
+  cut_short_ = result != PCAP_ERROR_BREAK && std::feof(pcap_file(handle_.get())) != 0;
+  if (result == PCAP_ERROR_BREAK || cut_short_) return std::optional<Frame>();
+  const std::string_view reason = pcap_geterr(handle_.get());
+  // libpcap's word where the interfaces of a pcapng file are not of one kind.
+  const bool mixed = reason.find("different from the") != std::string_view::npos;
+  return failure(path_, fmt::format("cannot be read behind packet {} ({}){}", frames_, reason,
+                                    mixed ? "; capture one interface, or any" : ""));
 }
 
-int Capture::percent() const {
+std::optional<int> Capture::percent() const {
+  if (file_bytes_ == 0) return std::nullopt;
   const std::int64_t position = std::ftell(pcap_file(handle_.get()));
-  return file_bytes_ > 0 ? static_cast<int>(std::clamp<std::int64_t>(position, 0, file_bytes_) * 100 / file_bytes_) : 0;
+  return static_cast<int>(std::clamp<std::int64_t>(position, 0, file_bytes_) * 100 / file_bytes_);
 }
 
 }  // namespace shaper

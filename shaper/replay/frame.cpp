@@ -37,7 +37,7 @@ std::optional<IpPacket> packet_at(std::size_t offset, Bytes captured, std::uint3
   const std::uint32_t in_frame = frame_bytes - static_cast<std::uint32_t>(offset);
   const std::uint32_t in_header = length_in_header(packet);
   const std::uint32_t length = in_header == 0 ? in_frame : std::min(in_header, in_frame);
-  return IpPacket{packet.first(std::min<std::size_t>(packet.size(), length)), length};
+  return IpPacket{packet.first(std::min<std::size_t>(packet.size(), length)), length, in_header, in_frame};
 }
 
 /// The packet behind a header whose protocol field is at `type_at`, and behind VLAN tags that follow it.

@@ -12,6 +12,8 @@ namespace shaper {
 struct IpPacket {
   std::span<const std::uint8_t> captured;
   std::uint32_t length = 0;
+  std::uint32_t header_length = 0;  ///< what its IP header says; zero: nothing
+  std::uint32_t room = 0;           ///< what the frame has for it, padding too
 };
 
 /// Whether frames of this link type (DLT_*, of pcap_datalink()) can be read: Ethernet, Linux cooked (both versions),

@@ -1,16 +1,19 @@
 #include "shaper/replay/replay_capture.h"
 
-#include <algorithm>
-#include <ostream>
+#include <fmt/format.h>
 
-#include "shaper/model/event_log.h"
+#include <algorithm>
+
+#include "shaper/replay/event_stream.h"
 #include "shaper/replay/punctual_driver.h"
 
 namespace shaper {
 namespace {
 
-/// Events are handed on in pieces of this size.
-constexpr std::size_t kEventPiece = 256 * 1024;
+/// What Ethernet pads to, with a frame check sequence behind it.
+constexpr std::uint32_t kMostPadded = 46 + 4;
+
+constexpr Nanos kLongSilence = std::chrono::hours{1};
 
 /// Packets between two looks at the progress.
 constexpr std::uint64_t kProgressStep = 8192;
@@ -25,11 +28,11 @@ Packet packet_of(const IpPacket& ip, const Headers& headers, const ReplayOptions
   return packet;
 }
 
-/// Hands what is in `text` on, once it is much or at the end.
-void flush(std::string& text, const ReplayOptions& options, bool all) {
-  if (options.events == nullptr || (!all && text.size() < kEventPiece)) return;
-  *options.events << text;
-  text.clear();
+/// Whether the capture ends before the ports do, or where the length of a TCP header or the next extension stands.
+bool lacks_headers(const IpPacket& ip, const Headers& headers) {
+  const bool in_extensions = headers.family == Family::ipv6 && headers.protocol == 0;
+  const std::size_t needed = headers.protocol == kTcp ? 13 : in_extensions ? 8 : 4;
+  return ip.captured.size() < ip.length && ip.captured.size() < headers.network_bytes + needed;
 }
 
 FlowsReport flows_of(const PunctualDriver& driver, const Policy& policy) {
@@ -44,34 +47,46 @@ FlowsReport flows_of(const PunctualDriver& driver, const Policy& policy) {
 class Replay {
  public:
   Replay(const Policy& policy, const ReplayOptions& options, Instant start)
-      : options_(options), log_(events_), driver_(policy, options.mtu, start, options.events ? &log_ : nullptr) {
+      : options_(options),
+        events_(options.events),
+        driver_(policy, options.mtu, start, events_.log()),
+        start_(start),
+        last_stamp_(start) {
+    if (events_.log() == nullptr) return;
     const std::vector<std::uint32_t> mtus(policy.links.size(), options.mtu);
-    log_.begin(start, {StartCredit::full, std::nullopt}, policy, options.policy_text, options.names, mtus);
+    events_.log()->begin(start, {StartCredit::full, std::nullopt}, policy, options.policy_text, options.names, mtus);
   }
 
-  void add(const Capture::Item& item) {
-    const Headers headers = parse_headers(item.ip.captured);
-    if (headers.family == Family::other) {
-      ++result_.other_frames;
-      return;
-    }
-    if (is_never_queued(item.ip, headers)) {
-      ++result_.never_queued;
-      return;
-    }
-    const Instant at{item.time};
-    if (at < last_stamp_) ++result_.late_stamps;
+  void add(int link_type, const Capture::Frame& frame) {
+    const auto note = [&](Oddity kind, bool holds) {
+      if (holds) result_.oddities.note(kind, frame.number);
+      return holds;
+    };
+    const auto ip = find_ip_packet(link_type, frame.captured, frame.bytes);
+    if (note(Oddity::no_ip, !ip)) return;
+    const Headers headers = parse_headers(ip->captured);
+    if (note(Oddity::bad_header, headers.family == Family::other)) return;
+    if (note(Oddity::never_shaped, is_never_queued(*ip, headers))) return;
+    note(Oddity::headers_missing, lacks_headers(*ip, headers));
+    note(Oddity::longer_than_frame, ip->header_length > ip->room);
+    note(Oddity::shorter_than_frame, ip->length < ip->room && ip->room > kMostPadded);
+    const Instant at{frame.time};
+    note(Oddity::late_stamp, at < last_stamp_);
+    note(Oddity::long_silence_before, at - last_stamp_ >= kLongSilence);
     last_stamp_ = std::max(last_stamp_, at);
     ++result_.ip_packets;
-    driver_.arrive(packet_of(item.ip, headers, options_), at);
-    flush(events_, options_, false);
+    driver_.arrive(packet_of(*ip, headers, options_), at);
+    events_.flush();
   }
 
-  ReplayResult finish(const Policy& policy) {
+  [[nodiscard]] Nanos simulated() const { return last_stamp_ - start_; }
+
+  tl::expected<ReplayResult, std::string> finish(const Policy& policy) {
     driver_.drain();
-    flush(events_, options_, true);
+    if (std::string error = events_.finish(); !error.empty()) return tl::unexpected(std::move(error));
     const CoreSnapshot snapshot = driver_.shaper().snapshot(driver_.now());
     result_.status = status_report(policy, snapshot);
+    result_.status.warnings = result_.oddities.sentences();
     result_.flows = flows_of(driver_, policy);
     result_.flows.total_flows = snapshot.flows;
     result_.flows.evicted_flows = snapshot.evicted_flows;
@@ -80,9 +95,9 @@ class Replay {
 
  private:
   const ReplayOptions& options_;
-  std::string events_;
-  EventLog log_;
+  EventStream events_;
   PunctualDriver driver_;
+  Instant start_;
   Instant last_stamp_;
   ReplayResult result_;
 };
@@ -98,19 +113,23 @@ bool is_never_queued(const IpPacket& ip, const Headers& headers) {
 tl::expected<ReplayResult, std::string> replay_capture(Capture& capture, const Policy& policy,
                                                        const ReplayOptions& options) {
   std::optional<Replay> replay;
-  for (std::uint64_t packets = 1;; ++packets) {
-    const auto item = capture.next();
-    if (!item) return tl::unexpected(item.error());
-    if (!*item) break;
-    if (!replay) replay.emplace(policy, options, Instant{(*item)->time});
-    replay->add(**item);
-    if (options.progress && packets % kProgressStep == 0) options.progress(capture.percent());
+  std::uint64_t packets = 0;
+  for (;;) {
+    const auto frame = capture.next();
+    if (!frame) return tl::unexpected(frame.error());
+    if (!*frame) break;
+    packets = (*frame)->number;
+    if (!replay) replay.emplace(policy, options, Instant{(*frame)->time});
+    replay->add(capture.link_type(), **frame);
+    if (options.progress && packets % kProgressStep == 0) {
+      options.progress({capture.percent(), packets, replay->simulated()});
+    }
   }
   if (!replay) replay.emplace(policy, options, Instant{});
-  ReplayResult result = replay->finish(policy);
-  result.other_frames += capture.other_frames();
-  if (options.events != nullptr && !options.events->flush()) {
-    return tl::unexpected(std::string("the event log cannot be written; is the disk full?"));
+  auto result = replay->finish(policy);
+  if (result && capture.cut_short()) {
+    result->status.warnings.push_back(
+        fmt::format("the capture ends in the middle of packet {}; what came before counts", packets + 1));
   }
   return result;
 }

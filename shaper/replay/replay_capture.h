@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,25 +14,31 @@
 #include "shaper/model/event_log.h"
 #include "shaper/model/report.h"
 #include "shaper/replay/capture.h"
+#include "shaper/replay/frame.h"
+#include "shaper/replay/oddities.h"
 
 namespace shaper {
 
+struct ReplayProgress {
+  std::optional<int> percent;  ///< of the file, where its length is known
+  std::uint64_t packets = 0;   ///< read
+  Nanos simulated{0};          ///< since the first of them
+};
+
 struct ReplayOptions {
-  LinkIndex link = 0;                  ///< all packets count as passing it
-  std::uint32_t mtu = 1500;            ///< longer packets are super-packets
-  std::string_view policy_text;        ///< for the event log
-  std::span<const event::Name> names;  ///< of users and groups, for the event log
-  std::ostream* events = nullptr;      ///< gets the event log, if not null
-  std::function<void(int)> progress;   ///< told now and then how much of the file is read, in percent
+  LinkIndex link = 0;                                   ///< all packets count as passing it
+  std::uint32_t mtu = 1500;                             ///< longer packets are super-packets
+  std::string_view policy_text;                         ///< for the event log
+  std::span<const event::Name> names;                   ///< of users and groups, for the event log
+  std::ostream* events = nullptr;                       ///< gets the event log, if not null
+  std::function<void(const ReplayProgress&)> progress;  ///< told now and then
 };
 
 struct ReplayResult {
-  StatusReport status;  ///< when the last held packet has departed
+  StatusReport status;  ///< when the last held packet has departed; its warnings tell the oddities
   FlowsReport flows;
-  std::uint64_t ip_packets = 0;
-  std::uint64_t other_frames = 0;  ///< no IP: not replayed
-  std::uint64_t never_queued = 0;  ///< neighbour discovery and MLD: not replayed
-  std::uint64_t late_stamps = 0;   ///< packets with a time before that of the packet in front: replayed at the latter's
+  std::uint64_t ip_packets = 0;  ///< replayed
+  Oddities oddities;
 };
 
 /// The error is one line: a damaged capture, or the event log cannot be written.

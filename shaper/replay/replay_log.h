@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -22,9 +24,14 @@ struct LogReplay {
 using PolicyReader = std::function<tl::expected<Policy, std::string>(std::string_view text, const NameLookup& names)>;
 [[nodiscard]] tl::expected<Policy, std::string> read_logged_policy(std::string_view text, const NameLookup& names);
 
-/// Replays the text of a log, whose policies `read` reads. The error is one line that begins with `log_name:line:`: the
-/// first difference, a line that cannot be read, or lines that are missing.
-[[nodiscard]] tl::expected<LogReplay, std::string> replay_log(std::string_view text, std::string_view log_name,
-                                                              const PolicyReader& read = read_logged_policy);
+struct LogReplayOptions {
+  PolicyReader read = read_logged_policy;
+  std::ostream* events = nullptr;  ///< gets the log as this core writes it, if not null: the same text
+};
+
+/// Replays a log. The error is one line that begins with `log_name:line:`: the first difference, a line that cannot be
+/// read, or lines that are missing.
+[[nodiscard]] tl::expected<LogReplay, std::string> replay_log(std::FILE* log, std::string_view log_name,
+                                                              const LogReplayOptions& options = {});
 
 }  // namespace shaper

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "shaper/core/policy.h"
 #include "shaper/replay/replay_capture.h"
@@ -27,9 +28,9 @@ shaper::Policy policy() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  std::FILE* file = ::fmemopen(const_cast<std::uint8_t*>(data), size, "rb");
+  shaper::InputFile file(::fmemopen(const_cast<std::uint8_t*>(data), size, "rb"));
   if (file == nullptr) std::abort();
-  auto capture = shaper::Capture::read(file, "capture");
+  auto capture = shaper::Capture::read(std::move(file), "capture");
   if (!capture) return 0;
   const auto result = shaper::replay_capture(*capture, policy(), {});
   if (!result) return 0;
