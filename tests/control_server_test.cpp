@@ -36,6 +36,13 @@ class ControlServerTest : public testing::Test {
   static ControlServer::Answer answer(const Request& request) {
     if (request.verb == "subscribe") return Subscription{"head\n"};
     if (request.verb == "long") return Response{ResponseStatus::ok, std::string(kLongAnswer, 'x')};
+    if (request.verb == "fails") {
+      return Slices([left = 3](Response& response) mutable {
+        if (--left == 0) throw std::runtime_error("no more");
+        response.body = "slice ";
+        return Progress::more;
+      });
+    }
     if (request.verb != "slices") return Response{ResponseStatus::ok, request.body};
     return Slices([left = 3](Response& response) mutable {
       response.body += "slice ";
@@ -100,6 +107,39 @@ TEST_F(ControlServerTest, AndAllOfThem) {
 TEST_F(ControlServerTest, AlsoALongOne) {
   EXPECT_EQ(answers_to("shaper/1 long 0\n").size(), std::string_view("ok 4000000\n").size() + kLongAnswer);
   EXPECT_TRUE(closed_);
+}
+
+TEST_F(ControlServerTest, WhatFailsInTheMiddleIsRefused) {
+  EXPECT_EQ(answers_to("shaper/1 fails 0\nshaper/1 echo 5\nhello"), "refused 7\nno moreok 5\nhello");
+}
+
+TEST_F(ControlServerTest, LongAnswersTakeTurnsSliceBySlice) {
+  constexpr int kClients = 10;
+  std::vector<Fd> clients;
+  for (int i = 0; i < kClients; ++i) {
+    clients.push_back(connect());
+    constexpr std::string_view kRequest = "shaper/1 slices 0\n";
+    ASSERT_EQ(::send(clients.back().get(), kRequest.data(), kRequest.size(), 0), static_cast<ssize_t>(kRequest.size()));
+  }
+  const auto answered = [&] {
+    std::array<char, 100> bytes;
+    return std::count_if(clients.begin(), clients.end(), [&](const Fd& client) {
+      return ::recv(client.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_PEEK) > 0;
+    });
+  };
+  int rounds = 0;
+  loop_.on_idle([&] {
+    if (++rounds == 3 * kClients) loop_.stop();  // all are connected and have asked
+    return true;
+  });
+  loop_.run();
+  for (int slice = 1; slice < 3 * kClients; ++slice) {
+    EXPECT_TRUE(server_->work());
+    EXPECT_EQ(answered(), std::max(0, slice - 2 * kClients)) << "one slice at a time, " << slice;
+  }
+  EXPECT_TRUE(server_->work());
+  EXPECT_EQ(answered(), kClients);
+  EXPECT_FALSE(server_->work());
 }
 
 TEST_F(ControlServerTest, HalfARequestIsNone) {

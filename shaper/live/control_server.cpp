@@ -111,12 +111,14 @@ void ControlServer::answer_requests(Client& client) {
     } catch (const std::exception& error) {
       answer = Response{ResponseStatus::refused, error.what()};  // packets go on, whatever one request met
     }
-    if (const auto* response = std::get_if<Response>(&answer)) {
-      client.out += encode(*response);
+    if (auto* response = std::get_if<Response>(&answer)) {
+      client.out.add(encode_head(response->status, response->body.size()));
+      client.out.add(response->body);
     } else if (auto* slices = std::get_if<Slices>(&answer)) {
       client.slices = std::move(*slices);
     } else {
-      client.out += encode_head(ResponseStatus::ok, 0) + std::get<Subscription>(answer).head;
+      client.out.add(encode_head(ResponseStatus::ok, 0));
+      client.out.add(std::get<Subscription>(answer).head);
       client.subscribed = true;
     }
   }
@@ -124,17 +126,7 @@ void ControlServer::answer_requests(Client& client) {
 
 /// False: the client is to be removed.
 bool ControlServer::write_out(Client& client) {
-  while (client.sent < client.out.size()) {
-    const ssize_t count =
-        ::send(client.fd.get(), client.out.data() + client.sent, client.out.size() - client.sent, MSG_NOSIGNAL);
-    if (count < 0 && errno != EAGAIN && errno != EINTR) return false;
-    if (count <= 0) break;
-    client.sent += static_cast<std::size_t>(count);
-  }
-  if (client.sent == client.out.size()) {
-    client.out.clear();
-    client.sent = 0;
-  }
+  if (!client.out.send_to(client.fd.get())) return false;
   if (client.asks_no_more && !client.subscribed && is_answered(client)) return false;
   const std::uint32_t wanted = (client.asks_no_more ? 0U : EPOLLIN) | (client.out.empty() ? 0U : EPOLLOUT);
   if (wanted != client.watched) loop_.change(client.fd.get(), client.watched = wanted);
@@ -147,6 +139,8 @@ bool ControlServer::is_answered(const Client& client) {
 
 void ControlServer::remove(Clients::iterator client) {
   loop_.remove(client->fd.get());
+  unwanted_.add_all(std::move(client->out));
+  unwanted_.add_all(std::move(client->made));
   clients_.erase(client);
 }
 
@@ -158,40 +152,47 @@ void ControlServer::publish(std::string_view lines) {
   for (auto client = clients_.begin(); client != clients_.end();) {
     const auto current = client++;
     if (!current->subscribed) continue;
-    if (current->out.size() - current->sent > kMostUnread) {
+    if (current->out.bytes() > kMostUnread) {
       current->skipped += static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
       continue;
     }
-    if (current->skipped > 0) current->out += fmt::format("skipped {}\n", std::exchange(current->skipped, 0));
-    current->out += lines;
+    if (current->skipped > 0) current->out.add(fmt::format("skipped {}\n", std::exchange(current->skipped, 0)));
+    current->out.add(lines);
     if (!write_out(*current)) remove(current);
   }
 }
 
-Progress ControlServer::next_slice(Client& client) {
+Progress ControlServer::next_slice(Client& client, Response& response) {
   try {
-    return client.slices(client.response);
+    return client.slices(response);
   } catch (const std::exception& error) {
-    client.response = {ResponseStatus::refused, error.what()};
+    client.made = {};
+    response = {ResponseStatus::refused, error.what()};
     return Progress::done;
   }
 }
 
+void ControlServer::finish_slices(Clients::iterator client, ResponseStatus status) {
+  client->slices = nullptr;
+  client->out.add(encode_head(status, client->made.bytes()));
+  client->out.add_all(std::move(client->made));
+  answer_requests(*client);
+  if (!write_out(*client)) remove(client);
+}
+
 bool ControlServer::work() {
-  bool unfinished = false;
-  for (auto client = clients_.begin(); client != clients_.end();) {
-    const auto current = client++;
-    if (!current->slices) continue;
-    const Progress progress = next_slice(*current);
-    unfinished |= progress == Progress::more;
-    if (progress != Progress::done) continue;
-    current->slices = nullptr;
-    current->out += encode_head(current->response.status, current->response.body.size());
-    current->out += std::exchange(current->response, {}).body;
-    answer_requests(*current);
-    if (!write_out(*current)) remove(current);
+  const bool more_unwanted = unwanted_.drop_piece();
+  for (auto client = clients_.begin(); client != clients_.end(); ++client) {
+    if (!client->slices) continue;
+    Response response;
+    const Progress progress = next_slice(*client, response);
+    client->made.add(response.body);
+    if (progress == Progress::waits) continue;
+    clients_.splice(clients_.end(), clients_, client);
+    if (progress == Progress::done) finish_slices(client, response.status);
+    return true;
   }
-  return unfinished;
+  return more_unwanted;
 }
 
 bool ControlServer::all_answered() const {

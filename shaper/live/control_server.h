@@ -16,6 +16,7 @@
 
 #include "shaper/live/event_loop.h"
 #include "shaper/live/fd.h"
+#include "shaper/live/outbox.h"
 #include "shaper/model/control_protocol.h"
 
 namespace shaper {
@@ -34,7 +35,8 @@ enum class Progress : std::uint8_t {
   done,
 };
 
-/// Makes the next slice of a long answer. A slice should take less than a millisecond.
+/// Makes the next slice of a long answer: its body goes behind those of the slices before, its status counts when it is
+/// done. A slice should take less than a millisecond.
 using Slices = std::function<Progress(Response& response)>;
 
 /// The client gets `head` now and everything that is published from now on.
@@ -62,7 +64,7 @@ class ControlServer {
   void publish(std::string_view lines);
   [[nodiscard]] bool has_subscribers() const;
 
-  /// Makes one slice of each long answer; true while one has more to do.
+  /// Makes one slice of one long answer, of each in turn; true while there is more to do.
   bool work();
 
   /// Whether everything was sent that is not for a subscriber.
@@ -73,10 +75,9 @@ class ControlServer {
     Fd fd;
     Peer peer;
     RequestReader reader;
-    std::string out;
-    std::size_t sent = 0;  // of `out`
+    Outbox out;
     Slices slices;
-    Response response;  // made by slices so far
+    Outbox made;  // by slices so far
     bool subscribed = false;
     bool asks_no_more = false;
     std::uint32_t watched = 0;  // epoll events
@@ -88,7 +89,8 @@ class ControlServer {
   void on_event(Clients::iterator client, std::uint32_t events);
   [[nodiscard]] bool read_requests(Client& client);
   void answer_requests(Client& client);
-  [[nodiscard]] static Progress next_slice(Client& client);
+  [[nodiscard]] static Progress next_slice(Client& client, Response& response);
+  void finish_slices(Clients::iterator client, ResponseStatus status);
   [[nodiscard]] bool write_out(Client& client);
   [[nodiscard]] static bool is_answered(const Client& client);
   void remove(Clients::iterator client);
@@ -97,6 +99,7 @@ class ControlServer {
   Handler handler_;
   Fd listener_;
   Clients clients_;
+  Outbox unwanted_;  // of clients that went: given back piece by piece
   bool open_ = false;
 };
 

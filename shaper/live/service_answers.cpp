@@ -156,11 +156,13 @@ Service::Answer Service::flows() {
     UserNames users;
     std::vector<FlowSnapshot> flows;
     std::uint64_t listed = 0;
+    bool begun = false;
   };
   const auto listing = std::make_shared<Listing>();  // std::function copies what it holds
   return Slices([this, listing](Response& response) {
     std::string& body = response.body;
-    if (body.empty()) body = flows_json_head();
+    if (!listing->begun) body = flows_json_head();
+    listing->begun = true;
     listing->flows.clear();
     shaper_->flows(listing->cursor, kFlowsPerSlice, monotonic_now(), listing->flows);
     for (const FlowSnapshot& flow : listing->flows) {

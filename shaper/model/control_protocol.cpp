@@ -59,10 +59,6 @@ std::string encode_head(ResponseStatus status, std::size_t body_bytes) {
   return fmt::format("{} {}\n", kStatusNames[static_cast<std::size_t>(status)], body_bytes);
 }
 
-std::string encode(const Response& response) {
-  return encode_head(response.status, response.body.size()) + response.body;
-}
-
 template <typename Message>
 bool MessageReader<Message>::feed(std::string_view bytes) {
   if (broken_) return false;

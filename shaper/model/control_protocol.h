@@ -37,8 +37,7 @@ struct Response {
 };
 
 [[nodiscard]] std::string encode(const Request& request);
-[[nodiscard]] std::string encode(const Response& response);
-/// The first line of a response, for a body that follows in pieces.
+/// The first line of a response; its body follows.
 [[nodiscard]] std::string encode_head(ResponseStatus status, std::size_t body_bytes);
 
 /// Puts a message together from the pieces in which a stream brings it.
