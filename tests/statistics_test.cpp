@@ -126,6 +126,29 @@ TEST(Statistics, TheBacklogOfAFlowIsShown) {
   EXPECT_EQ(find(flows, 1)->backlog_bytes.value, 10U * 1'514);
 }
 
+TEST(Statistics, AFlowSaysWhatItWaitsFor) {
+  ClassPolicy policy = default_class(100_kbit);
+  Sim passing({.policy = policy_of(default_class())});
+  passing.send(packet_of(1));
+  EXPECT_EQ(find(passing.flows(), 1)->activity, FlowActivity::passing);
+  passing.run_for(2s);
+  EXPECT_EQ(find(passing.flows(), 1)->activity, FlowActivity::idle);
+
+  Sim shared({.policy = policy_of(policy)});
+  for (int n = 0; n < 20; ++n) shared.send(packet_of(1));
+  shared.run_for(500ms);
+  shared.send(packet_of(2));
+  const std::vector<FlowSnapshot> flows = shared.flows();
+  EXPECT_EQ(find(flows, 1)->activity, FlowActivity::bulk) << "it has used its quantum";
+  EXPECT_EQ(find(flows, 2)->activity, FlowActivity::fresh);
+
+  policy = default_class();
+  policy.each = Each{{EachBy::flow}, 100_kbit, kDefaultBurst};
+  Sim each({.policy = policy_of(policy)});
+  for (int n = 0; n < 20; ++n) each.send(packet_of(1));
+  EXPECT_EQ(find(each.flows(), 1)->activity, FlowActivity::limited) << "its own bucket is empty";
+}
+
 TEST(Statistics, FirstAndLastSeenAreArrivals) {
   Sim sim({.policy = policy_of(default_class(1_mbit))});
   sim.run_for(3s);

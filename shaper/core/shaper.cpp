@@ -292,6 +292,13 @@ Headers Shaper::State::headers_of(const Flow& flow) {
   return headers;
 }
 
+FlowActivity Shaper::State::activity_of(const Flow& flow, Instant now) {
+  constexpr std::chrono::seconds kPause{1};
+  if (flow.state == FlowState::asleep) return FlowActivity::limited;
+  if (!flow.idle()) return flow.fresh ? FlowActivity::fresh : FlowActivity::bulk;
+  return now - flow.last_seen > kPause ? FlowActivity::idle : FlowActivity::passing;
+}
+
 void Shaper::State::flows(FlowCursor& cursor, std::size_t budget, Instant now, std::vector<FlowSnapshot>& flows) const {
   const auto position = flows_.visit(cursor.position, budget, [&](const Flow& flow) {
     if (flow.idle() && now - flow.last_seen > FlowTable::kMemory) return;
@@ -307,6 +314,7 @@ void Shaper::State::flows(FlowCursor& cursor, std::size_t budget, Instant now, s
     if (flow.delays) snapshot.delay = flow.delays->summary(flow.traffic.sent_packets);
     snapshot.first_seen = flow.first_seen;
     snapshot.last_seen = flow.last_seen;
+    snapshot.activity = activity_of(flow, now);
   });
   cursor.position = position.value_or(0);
   cursor.done = !position;

@@ -50,6 +50,7 @@ class Shaper::State {
   [[nodiscard]] ScheduledClass& class_of(const Flow& flow) const { return *scheduler_->classes()[flow.owner->index()]; }
   [[nodiscard]] FlowKey key_of(const Packet& packet) const;
   [[nodiscard]] static Headers headers_of(const Flow& flow);
+  [[nodiscard]] static FlowActivity activity_of(const Flow& flow, Instant now);
   Flow& flow_of(const Packet& packet, Instant now);
   Flow& make_flow(const FlowKey& key, const Packet& packet, ClassIndex index, Instant now);
   void follow_owner(Flow& flow, const Packet& packet, Instant now);

@@ -81,6 +81,15 @@ struct CoreSnapshot {
   std::uint64_t evicted_flows = 0;
 };
 
+/// What a flow does at a moment, and what its packets wait for.
+enum class FlowActivity : std::uint8_t {
+  idle,     ///< holds nothing, and nothing has come for a second
+  passing,  ///< holds nothing: what comes passes at once, or is dropped
+  fresh,    ///< holds packets and has not used its quantum: it goes before bulk
+  bulk,     ///< holds packets and takes turns with the other flows of its class
+  limited,  ///< holds packets until a bucket of its own key has credit: of `each`, or of a limit with `by`
+};
+
 struct FlowSnapshot {
   ClassIndex class_index = 0;
   LinkIndex link = 0;
@@ -93,6 +102,7 @@ struct FlowSnapshot {
   DelaySummary delay;
   Instant first_seen;
   Instant last_seen;
+  FlowActivity activity = FlowActivity::idle;
 };
 
 /// Where the next piece of a listing of classes begins.

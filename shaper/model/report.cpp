@@ -146,6 +146,7 @@ FlowReport flow_report(const Policy& policy, const FlowSnapshot& flow, const Use
   report.delay = flow.delay;
   report.first_seen = rfc3339(flow.first_seen.time_since_epoch() + to_utc);
   report.last_seen = rfc3339(flow.last_seen.time_since_epoch() + to_utc);
+  report.activity = flow.activity;
   return report;
 }
 
@@ -204,6 +205,22 @@ std::string_view without_daemon_name(WithoutDaemon without_daemon) {
 
 std::string_view scope_name(Scope scope) {
   return scope == Scope::host ? "host" : "cluster";
+}
+
+std::string_view activity_name(FlowActivity activity) {
+  switch (activity) {
+    case FlowActivity::idle:
+      return "idle";
+    case FlowActivity::passing:
+      return "passing";
+    case FlowActivity::fresh:
+      return "new";
+    case FlowActivity::bulk:
+      return "bulk";
+    case FlowActivity::limited:
+      return "limited";
+  }
+  return "";
 }
 
 std::string_view each_name(EachBy by) {

@@ -151,6 +151,7 @@ struct FlowReport {
   DelaySummary delay;
   std::string first_seen;  ///< RFC 3339, UTC
   std::string last_seen;
+  FlowActivity activity = FlowActivity::idle;
 };
 
 struct FlowsReport {
@@ -254,6 +255,7 @@ using UserNames = std::map<std::uint32_t, std::string>;
 [[nodiscard]] std::string_view direction_name(Direction direction);
 [[nodiscard]] std::string_view without_daemon_name(WithoutDaemon without_daemon);
 [[nodiscard]] std::string_view scope_name(Scope scope);
+[[nodiscard]] std::string_view activity_name(FlowActivity activity);
 [[nodiscard]] std::string_view each_name(EachBy by);
 
 }  // namespace shaper

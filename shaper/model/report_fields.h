@@ -144,6 +144,7 @@ void fields(Visit& visit, Either<FlowReport> auto& flow) {
   visit("delay_us", flow.delay);
   visit("first_seen", flow.first_seen);
   visit("last_seen", flow.last_seen);
+  visit("state", flow.activity);
 }
 
 template <typename Visit>

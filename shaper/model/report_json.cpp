@@ -54,6 +54,7 @@ class Writer {
   void write(Direction value) { write(direction_name(value)); }
   void write(WithoutDaemon value) { write(without_daemon_name(value)); }
   void write(Scope value) { write(scope_name(value)); }
+  void write(FlowActivity value) { write(activity_name(value)); }
 
   void write(const DropCounts& drops) {
     text_ += '{';
@@ -135,6 +136,11 @@ class Reader {
   }
   static void read(const Json& json, Scope& value) {
     read_name(json, value, scope_name, {Scope::host, Scope::cluster});
+  }
+  static void read(const Json& json, FlowActivity& value) {
+    read_name(
+        json, value, activity_name,
+        {FlowActivity::idle, FlowActivity::passing, FlowActivity::fresh, FlowActivity::bulk, FlowActivity::limited});
   }
 
   static void read(const Json& json, DropCounts& drops) {
