@@ -52,10 +52,18 @@ struct UpOptions {
 
 struct FlowsOptions {
   bool json = false;
-  bool watch = false;
-  std::optional<std::string> of_class;
+  std::optional<double> watch;     ///< seconds between two looks
+  std::optional<double> interval;  ///< seconds over which rates are measured
   std::string sort = "rate";
+  bool reverse = false;
   std::optional<std::size_t> most;
+  // What is absent is not asked.
+  std::optional<std::string> of_class;
+  std::optional<std::string> address;
+  std::optional<std::uint16_t> port;
+  std::optional<std::string> protocol;
+  std::optional<std::string> user;
+  std::optional<std::string> text;
 };
 
 struct ExplainOptions {

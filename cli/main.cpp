@@ -103,13 +103,33 @@ void add_status(CLI::App& app, Run& run) {
 }
 
 void add_flows(CLI::App& app, Run& run) {
+  constexpr double kLongest = 86'400;
   auto* command = app.add_subcommand("flows", "statistics of each flow");
   auto options = std::make_shared<shaper::cli::FlowsOptions>();
   command->add_flag("--json", options->json, "for programs");
-  command->add_flag("--watch", options->watch, "again every second");
-  command->add_option("--class", options->of_class, "only flows of this class");
-  command->add_option("--sort", options->sort, "rate, bytes, drops or delay")->capture_default_str();
-  command->add_option("-n", options->most, "at most so many");
+  auto* interval = command->add_option("--interval", options->interval, "rates over so many seconds, not over the last")
+                       ->check(CLI::Range(1.0, kLongest))
+                       ->type_name("SECONDS");
+  command->add_option("--watch", options->watch, "again and again, every second or so many seconds")
+      ->expected(0, 1)
+      ->default_str("1")
+      ->check(CLI::Range(0.1, kLongest))
+      ->type_name("[SECONDS]")
+      ->excludes(interval);
+  command
+      ->add_option("--sort", options->sort, "rate, bytes, packets, backlog, delay (p99), drops or age: largest first")
+      ->type_name("KEY")
+      ->capture_default_str();
+  command->add_flag("--reverse", options->reverse, "smallest first");
+  command->add_option("-n,--limit", options->most, "at most so many (default: all, or what the terminal has room for)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command->add_option("--class", options->of_class, "only flows of this class")->type_name("NAME");
+  command->add_option("--address", options->address, "only from or to it")->type_name("ADDRESS[/LENGTH]");
+  command->add_option("--port", options->port, "only from or to it")->check(CLI::Range(1, 65'535))->type_name("N");
+  command->add_option("--protocol", options->protocol, "tcp, udp, icmp, ... or a number")->type_name("WORD");
+  command->add_option("--user", options->user, "only of this user")->type_name("NAME|UID");
+  command->add_option("--match", options->text, "only with this text in a word, whatever its case")->type_name("TEXT");
   command->callback([options, &run] { run = [options] { return shaper::cli::flows(*options); }; });
 }
 

@@ -10,6 +10,8 @@
 
 #include "cli/commands.h"
 #include "cli/policy_file.h"
+#include "cli/terminal.h"
+#include "shaper/model/flow_selection.h"
 #include "shaper/model/tables.h"
 #include "shaper/replay/replay_capture.h"
 #include "shaper/replay/replay_log.h"
@@ -85,9 +87,11 @@ LinkIndex link_of(const ReplayCommandOptions& options, const Policy& policy) {
 }
 
 void print_for_people(ReplayResult& result) {
-  sort_flows(result.flows.flows, FlowSort::bytes, 20);
+  FlowsRoom room{std::nullopt, 20};
+  if (const auto terminal = terminal_size()) room.columns = terminal->columns;
+  sort_flows(result.flows.flows, FlowSort::bytes);
   const std::string text = fmt::format("{} packets replayed\n\n{}\n{}", result.ip_packets, status_table(result.status),
-                                       flows_table(result.flows));
+                                       flows_table(result.flows, room));
   std::fputs(text.c_str(), stdout);
 }
 

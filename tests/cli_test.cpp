@@ -78,6 +78,26 @@ TEST_F(Cli, HelpAndVersionAreNoErrors) {
   EXPECT_THAT(shaper("--version").output, StartsWith("shaper "));
 }
 
+TEST_F(Cli, AWrongValueOfFlowsIsTwoAndSaysWhatIsRight) {
+  struct Case {
+    const char* options;
+    const char* says;
+  };
+  for (const Case& each : {Case{"--sort colour", "--sort is one of rate, bytes, packets"},
+                           Case{"--address 10.0.0.0/33", "--address: '10.0.0.0/33' is no address; write 10.0.0.1"},
+                           Case{"--address web", "is no address"}, Case{"--port 0", "--port"},
+                           Case{"--port 65536", "--port"}, Case{"--protocol tpc", "is no protocol; write a number"},
+                           Case{"--user no-such-user", "no user is called 'no-such-user'"},
+                           Case{"--user \"$(printf '\\033]0;x')\"", "no user is called '\\x1b]0;x'"},
+                           Case{"--limit 0", "--limit"}, Case{"--watch 0", "--watch"}, Case{"--watch never", "--watch"},
+                           Case{"--interval 0.5", "--interval"}, Case{"--watch 2 --interval 3", "--interval"}}) {
+    const Ended ended = shaper(std::string("flows ") + each.options);
+    EXPECT_EQ(ended.code, 2) << each.options;
+    EXPECT_THAT(ended.errors, HasSubstr(each.says)) << each.options;
+    expect_one_line(ended);
+  }
+}
+
 TEST_F(Cli, WrongUsageIsTwo) {
   for (const char* arguments :
        {"", "frobnicate", "check", "check a b", "up --interface eth0", "up --rate 5mbit", "up --colour red",

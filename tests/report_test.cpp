@@ -331,31 +331,5 @@ TEST(Tables, AdviceIsForMoreDropsThanFiveInAHundredThatCoDelDidNotMake) {
   }
 }
 
-TEST(Tables, FlowsAreSortedTheLargestFirst) {
-  std::vector<FlowReport> flows(3);
-  flows[0].rate = {1};
-  flows[0].delay.p99 = 5ms;
-  flows[1].rate = {3};
-  flows[1].dropped_packets = 1;
-  flows[2].rate = {2};
-  flows[2].wire_bytes = {9};
-  for (std::size_t i = 0; i < flows.size(); ++i) flows[i].class_name = std::to_string(i);
-  const auto first_by = [&flows](std::string_view word) {
-    std::vector<FlowReport> sorted = flows;
-    sort_flows(sorted, *parse_flow_sort(word), 1);
-    return sorted.size() == 1 ? sorted.front().class_name : "all";
-  };
-  EXPECT_EQ(first_by("rate"), "1");
-  EXPECT_EQ(first_by("bytes"), "2");
-  EXPECT_EQ(first_by("drops"), "1");
-  EXPECT_EQ(first_by("delay"), "0");
-  EXPECT_EQ(parse_flow_sort("colour"), std::nullopt);
-}
-
-TEST(Tables, WhatIsNotShownIsCounted) {
-  EXPECT_NE(flows_table({{hostile_flow()}, 12, 0}).find("1 of 12 flows"), std::string::npos);
-  EXPECT_EQ(flows_table({{}, 0, 0}), "no flows\n");
-}
-
 }  // namespace
 }  // namespace shaper

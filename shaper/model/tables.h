@@ -8,25 +8,22 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "shaper/model/report.h"
 
 namespace shaper {
 
-/// What `shaper flows --sort` orders by, the largest first: rate, bytes on the wire, dropped packets, the 99th
-/// percentile of the delay.
-enum class FlowSort : std::uint8_t { rate, bytes, drops, delay };
-
-[[nodiscard]] std::optional<FlowSort> parse_flow_sort(std::string_view word);
-
-/// Sorts `flows` and keeps the first `most` of them (all if absent).
-void sort_flows(std::vector<FlowReport>& flows, FlowSort by, std::optional<std::size_t> most);
-
 [[nodiscard]] std::string status_table(const StatusReport& report);
 
-/// `report.flows` in the order given, and a line that counts those that are not shown.
-[[nodiscard]] std::string flows_table(const FlowsReport& report);
+/// What there is room for; absent: everything is shown.
+struct FlowsRoom {
+  std::optional<std::size_t> columns;  ///< of characters
+  std::optional<std::size_t> flows;
+};
+
+/// A line of totals, the first flows of `report` in the order given, and how many more there are. Where columns are
+/// few, the least important ones are left out and addresses are cut in the middle.
+[[nodiscard]] std::string flows_table(const FlowsReport& report, const FlowsRoom& room = {});
 
 [[nodiscard]] std::string cluster_table(const ClusterReport& report);
 

@@ -8,9 +8,19 @@
 namespace shaper {
 namespace {
 
-/// `value` in units of `unit`; whole where the unit is the number's own.
+constexpr std::string_view kBetween = "  ";
+
+/// The largest that `value` fills, or the smallest.
+const ColumnUnit& unit_for(std::uint64_t value, const ColumnUnits& units) {
+  const auto larger = std::find_if(units.begin() + 1, units.end(), [&](auto& unit) { return unit.size > value; });
+  return *(larger - 1);
+}
+
+/// `value` in units of `unit`; whole where that is the number's own. Zero is "0", and nothing else looks like it.
 std::string in_unit(std::uint64_t value, const ColumnUnit& unit) {
-  if (unit.size == 1) return std::to_string(value);
+  constexpr std::uint64_t kHalfOfTheLastDigit = 200;
+  if (unit.size == 1 || value == 0) return std::to_string(value);
+  if (value < unit.size / kHalfOfTheLastDigit) return "<0.01";
   return fmt::format("{:.2f}", static_cast<double>(value) / static_cast<double>(unit.size));
 }
 
@@ -36,6 +46,11 @@ ColumnUnits percent_units() {
   return {{"%", 1}};
 }
 
+std::string with_unit(std::uint64_t value, const ColumnUnits& units) {
+  const ColumnUnit& unit = unit_for(value, units);
+  return fmt::format("{} {}", in_unit(value, unit), unit.name);
+}
+
 TextTable::Column::Column(std::vector<std::string> of_lines, bool right)
     : lines(std::move(of_lines)), to_the_right(right) {
   for (const std::string& line : lines) width = std::max(width, line.size());
@@ -50,13 +65,22 @@ void TextTable::numbers(std::string title, const std::vector<std::optional<std::
                         const ColumnUnits& units) {
   std::uint64_t largest = 0;
   for (const std::optional<std::uint64_t>& cell : cells) largest = std::max(largest, cell.value_or(0));
-  const auto larger = std::find_if(units.begin() + 1, units.end(), [&](auto& unit) { return unit.size > largest; });
-  const ColumnUnit& unit = *(larger - 1);
+  const ColumnUnit& unit = unit_for(largest, units);
   const bool empty = std::none_of(cells.begin(), cells.end(), [](const auto& cell) { return cell.has_value(); });
 
   std::vector<std::string> lines{std::move(title), empty ? "" : unit.name};
   for (const std::optional<std::uint64_t>& cell : cells) lines.push_back(cell ? in_unit(*cell, unit) : "-");
   columns_.emplace_back(std::move(lines), true);
+}
+
+void TextTable::leave_out(const std::string& title) {
+  std::erase_if(columns_, [&](const Column& column) { return column.lines.front() == title; });
+}
+
+std::size_t TextTable::width() const {
+  std::size_t width = 0;
+  for (const Column& column : columns_) width += (width == 0 ? 0 : kBetween.size()) + column.width;
+  return width;
 }
 
 std::string TextTable::text() const {
@@ -68,8 +92,8 @@ std::string TextTable::text() const {
     if (heading != headings_.end()) text += heading->second + '\n';
     std::string row;
     for (const Column& column : columns_) {
-      row +=
-          fmt::format(fmt::runtime(column.to_the_right ? "{:>{}}  " : "{:<{}}  "), column.lines.at(line), column.width);
+      row += fmt::format(fmt::runtime(column.to_the_right ? "{:>{}}{}" : "{:<{}}{}"), column.lines.at(line),
+                         column.width, kBetween);
     }
     row.erase(row.find_last_not_of(' ') + 1);
     if (line != 1 || !row.empty()) text += row + '\n';

@@ -24,6 +24,9 @@ using ColumnUnits = std::vector<ColumnUnit>;
 [[nodiscard]] ColumnUnits plain_units();  ///< counts
 [[nodiscard]] ColumnUnits percent_units();
 
+/// "94.21 Mbit/s", in the largest unit that it fills.
+[[nodiscard]] std::string with_unit(std::uint64_t value, const ColumnUnits& units);
+
 class TextTable {
  public:
   void words(std::string title, std::vector<std::string> cells);
@@ -33,6 +36,12 @@ class TextTable {
 
   /// A line of its own in front of row `row`, counted from 0.
   void heading(std::size_t row, std::string line) { headings_[row] = std::move(line); }
+
+  /// Removes the column of that title, if there is one.
+  void leave_out(const std::string& title);
+
+  /// Characters of the longest line.
+  [[nodiscard]] std::size_t width() const;
 
   /// The titles, the units, and one line for each row; no space at a line's end.
   [[nodiscard]] std::string text() const;
