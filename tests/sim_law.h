@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "shaper/core/classifier.h"
 #include "shaper/core/shaper.h"
 #include "tests/sim_meter.h"
 
@@ -19,6 +20,7 @@ using BucketKey = std::tuple<Address, Address, std::uint16_t, std::uint16_t, Fam
 
 /// What packets of one bucket have in common.
 inline BucketKey bucket_key(const Headers& headers, const KeyPolicy& policy, Direction direction) {
+  if (policy.by == EachBy::all) return {};
   if (policy.by == EachBy::flow) {
     return {headers.source,           headers.destination, headers.source_port,
             headers.destination_port, headers.family,      headers.protocol};
@@ -37,6 +39,12 @@ inline BucketKey bucket_key(const Headers& headers, const KeyPolicy& policy, Dir
 /// The same for a key that the core names in a demand or a grant.
 inline BucketKey bucket_key(const FlowKey& key) {
   return {key.source, key.destination, key.source_port, key.destination_port, key.family, key.protocol};
+}
+
+/// Whether the packet is one of those that the limit is for.
+inline bool obeys(const Packet& packet, const LimitPolicy& limit, Direction direction) {
+  const auto holds_for = [&](const Match& match) { return holds(match, packet, direction); };
+  return limit.match.empty() || std::any_of(limit.match.begin(), limit.match.end(), holds_for);
 }
 
 /// All buckets of a policy. Below kManyFlows flows may have to share buckets of a key: only totals are checked then.
@@ -86,11 +94,15 @@ class RateLaw {
   }
 
   /// A packet of this class has arrived.
-  void seen(ClassIndex index, ByteCount bytes, Instant now) {
+  void seen(ClassIndex index, const Packet& packet, ByteCount bytes, Instant now) {
     Shared& link = links_[policy_.classes[index].link];
     link.largest = std::max(link.largest, bytes);
     if (link.total) link.total->seen(bytes, now);
-    see(index, bytes, now);
+    see(classes_[index], bytes, now);
+    const Direction direction = policy_.links[policy_.classes[index].link].direction;
+    for (const LimitIndex limit : policy_.classes[index].limits) {
+      if (obeys(packet, policy_.limits[limit], direction)) see(limits_[limit], bytes, now);
+    }
   }
 
   /// A packet of this class may have been there before this policy came.
@@ -140,10 +152,11 @@ class RateLaw {
       if (policy.each && knows_keys_) path.push_back({&each(index, packet, now), "an each bucket", true});
     }
     for (const LimitIndex limit : policy.limits) {
-      if (policy_.limits[limit].scope == Scope::cluster) continue;
+      const LimitPolicy& rule = policy_.limits[limit];
+      if (rule.scope == Scope::cluster || !obeys(packet, rule, policy_.links[policy.link].direction)) continue;
       Shared& shared = limits_[limit];
       if (shared.total) path.push_back({&*shared.total, "a limit", true});
-      if (policy_.limits[limit].by && knows_keys_) path.push_back({&keyed(limit, index, packet, now), "a key", true});
+      if (rule.by && knows_keys_) path.push_back({&keyed(limit, index, packet, now), "a key", true});
     }
     return path;
   }
@@ -214,11 +227,6 @@ class RateLaw {
 
   static ByteCount largest(const std::vector<ByteCount>& frames) {
     return *std::max_element(frames.begin(), frames.end());
-  }
-
-  void see(ClassIndex index, ByteCount bytes, Instant now) {
-    see(classes_[index], bytes, now);
-    for (const LimitIndex limit : policy_.classes[index].limits) see(limits_[limit], bytes, now);
   }
 
   static void see(Shared& shared, ByteCount bytes, Instant now) {

@@ -33,7 +33,7 @@ class Rules {
 
   /// The packet was not sent on a detour.
   void stays(const Held& held, ClassIndex index, Instant now) {
-    if (!guard_of(held.packet) && !may_share()) return law_.seen(index, held.size.bytes, now);
+    if (!guard_of(held.packet) && !may_share()) return law_.seen(index, held.packet, held.size.bytes, now);
     is_somewhere(held, index);
   }
   /// It was policed: nothing needs to become deep enough for it.
@@ -264,7 +264,15 @@ class Rules {
   void check_delay(const ClassPolicy& policy, const Held& held, Instant decided) {
     const std::optional<DataRate> rate = policy_.smallest_rate(policy);
     if (!rate || swaps_ != 0) return;
-    const Nanos most = policy.max_delay.value_or(default_max_delay(*rate, largest_frames_[held.packet.link]));
+    Nanos most = policy.max_delay.value_or(default_max_delay(*rate, largest_frames_[held.packet.link]));
+    for (const LimitIndex index : policy.limits) {
+      // Who obeys a limit that others do not has more time where that is slower.
+      const LimitPolicy& limit = policy_.limits[index];
+      if (policy.max_delay || limit.match.empty()) continue;
+      if (!obeys(held.packet, limit, policy_.links[policy.link].direction)) continue;
+      most = std::max(most,
+                      default_max_delay(limit.rate, *std::max_element(largest_frames_.begin(), largest_frames_.end())));
+    }
     if (decided - held.arrival > most) broke("later than max_delay");
     // Nothing of its own makes these wait; the link or a limit that others use may.
     const bool alone = !policy_.links[policy.link].rate && policy.limits.empty();

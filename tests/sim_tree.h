@@ -58,11 +58,28 @@ inline ClassPolicy random_class(Random& random, std::uint32_t mark, std::size_t 
   return policy;
 }
 
+/// Some of the flows that packet_of() makes.
+inline Match random_match(Random& random) {
+  Match match;
+  if (random.chance(40)) match.mark = {{static_cast<std::uint32_t>(random.between(1, 3))}};
+  if (random.chance(40)) match.source_port = {{1000, static_cast<std::uint16_t>(1000 + random.below(kFlowsPerHost))}};
+  if (random.chance(40)) {
+    const auto host = static_cast<std::uint32_t>(random.below(4));
+    match.local = {{Family::ipv4, host_address(host, Family::ipv4), 32}};
+  }
+  return match;
+}
+
 inline LimitPolicy random_limit(Random& random, std::size_t number) {
   LimitPolicy limit = limit_named("m" + std::to_string(number), {random.log_between(8'000, 1'000'000'000)});
   limit.burst = random_burst(random);
   if (random.chance(40)) limit.by = random_key(random);
-  if (random.chance(15)) limit.scope = Scope::cluster;
+  if (random.chance(15)) {
+    limit.scope = Scope::cluster;
+  } else if (random.chance(30)) {
+    limit.by = KeyPolicy{EachBy::all};
+    limit.match = {random_match(random)};
+  }
   return limit;
 }
 

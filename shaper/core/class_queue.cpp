@@ -10,8 +10,7 @@
 namespace shaper {
 namespace {
 
-/// 64 KiB take longer than about 1 ms below this rate. A class that splits goes on splitting up to the second one.
-constexpr DataRate kSplitBelow{500'000'000};
+/// A class that splits goes on splitting up to this rate.
 constexpr DataRate kSplitAgainstBelow{600'000'000};
 
 /// A round's share for flows whose super-packets stay whole: one of them.
@@ -48,7 +47,10 @@ ClassQueue::ClassQueue(const Policy& policy, ClassIndex index, const Framing& fr
   bound(policy.links[policy_.link].rate);
   if (ceil_) bound(ceil_spec_->rate);
   for (Limit* limit : limits) {
-    if (limit->keyed) keyed_.push_back(&*limit->keyed);
+    if (limit->keyed) {
+      keyed_.push_back(&*limit->keyed);
+      narrow_ |= limit->keyed->narrow().has_value();
+    }
     if (!limit->meter) continue;
     limits_.push_back(&*limit->meter);
     bound(limit->policy.rate);
@@ -60,11 +62,13 @@ ClassQueue::ClassQueue(const Policy& policy, ClassIndex index, const Framing& fr
 void ClassQueue::configure(const Framing& framing) {
   frame_ = framing.full_frame();
   quantum_ = static_cast<std::int64_t>(frame_.value);
-  if (!smallest_) return;
-  splits_ = *smallest_ < (splits_ ? kSplitAgainstBelow : kSplitBelow);
+  if (!may_wait()) return;
+  // Where only some flows have to wait, the others are as fast as can be.
+  const DataRate rate = smallest_.value_or(kFastestRate);
+  splits_ = rate < (splits_ ? kSplitAgainstBelow : kSplitBelow);
   if (!splits_) quantum_ = std::max<std::int64_t>(quantum_, kSuperPacket);
-  codel_ = CodelParameters::scaled(time_for(*smallest_, frame_));
-  max_delay_ = policy_.max_delay.value_or(default_max_delay(*smallest_, frame_));
+  codel_ = CodelParameters::scaled(time_for(rate, frame_));
+  max_delay_ = policy_.max_delay.value_or(default_max_delay(rate, frame_));
   most_backlog_ = policy_.backlog;
   if (!most_backlog_ && total_) most_backlog_ = bytes_in(*total_, max_delay_);
   if (each_) most_each_backlog_ = bytes_in(each_->spec().rate, max_delay_);
@@ -130,36 +134,57 @@ void ClassQueue::leave_host(Flow& flow) {
   hosts_.erase(key);
 }
 
-void ClassQueue::change_host(Flow& flow) {
-  assert(flow.idle());
-  leave_host(flow);
-  join_host(flow);
-}
-
 void ClassQueue::attach(Flow& flow, Instant now) {
   flow.owner = this;
   flow.state = FlowState::idle;
   flow.buckets.clear();
   for (KeyedBuckets* keyed : keyed_) {
-    KeyedBucket& bucket = keyed->at(keyed->key_of(flow.key, direction_), now);
-    ++bucket.flows;
-    flow.buckets.push_back(&bucket);
+    if (keyed->takes(flow, direction_)) join_bucket(flow, *keyed, now);
   }
   join_host(flow);
   ++flows_;
+}
+
+void ClassQueue::join_bucket(Flow& flow, KeyedBuckets& keyed, Instant now) {
+  KeyedBucket& bucket = keyed.at(keyed.key_of(flow.key, direction_), now);
+  ++bucket.flows;
+  flow.buckets.push_back(&bucket);
+}
+
+void ClassQueue::leave_bucket(KeyedBucket& bucket) {
+  if (--bucket.flows > 0) return;
+  if (bucket.meter.has_spent()) std::erase(schedule_.spent, &bucket.meter);
+  const FlowKey key = bucket.key;
+  bucket.home->erase(key);
+}
+
+void ClassQueue::change_owner(Flow& flow, Instant now) {
+  assert(flow.idle());
+  if (policy_.fair == Fair::user) {
+    leave_host(flow);
+    join_host(flow);
+  }
+  if (!narrow_) return;
+  for (KeyedBuckets* keyed : keyed_) {
+    if (!keyed->narrow()) continue;
+    const auto bucket = std::find_if(flow.buckets.begin(), flow.buckets.end(),
+                                     [&](const KeyedBucket* each) { return each->home == keyed; });
+    const bool belongs = keyed->takes(flow, direction_);
+    if (belongs == (bucket != flow.buckets.end())) continue;
+    if (belongs) {
+      join_bucket(flow, *keyed, now);
+    } else {
+      leave_bucket(**bucket);
+      flow.buckets.erase(bucket);
+    }
+  }
 }
 
 void ClassQueue::detach(Flow& flow) {
   assert(flow.state == FlowState::idle);
   --flows_;
   leave_host(flow);
-  for (std::size_t i = 0; i < flow.buckets.size(); ++i) {
-    KeyedBucket& bucket = *flow.buckets[i];
-    if (--bucket.flows > 0) continue;
-    if (bucket.meter.has_spent()) std::erase(schedule_.spent, &bucket.meter);
-    const FlowKey key = bucket.key;
-    keyed_[i]->erase(key);
-  }
+  for (KeyedBucket* bucket : flow.buckets) leave_bucket(*bucket);
   flow.buckets.clear();
   flow.owner = nullptr;
 }
@@ -168,6 +193,31 @@ bool ClassQueue::may_forget(const Flow& flow, Instant now) const {
   if (flow.guard_credit && !flow.guard_credit->full_at(kGuardedFlow, now)) return false;
   return std::all_of(flow.buckets.begin(), flow.buckets.end(),
                      [&](const KeyedBucket* bucket) { return bucket->flows > 1 || bucket->meter.may_forget(now); });
+}
+
+bool ClassQueue::splits(const Flow& flow) const {
+  return splits_ || (narrow_ && std::any_of(flow.buckets.begin(), flow.buckets.end(), [](const KeyedBucket* bucket) {
+                       return bucket->home->narrow() && bucket->home->narrow()->splits;
+                     }));
+}
+
+Nanos ClassQueue::patience(const Flow& flow) const {
+  Nanos longest = max_delay_;
+  if (!narrow_ || policy_.max_delay) return longest;
+  for (const KeyedBucket* bucket : flow.buckets) {
+    if (const auto& narrow = bucket->home->narrow()) longest = std::max(longest, narrow->max_delay);
+  }
+  return longest;
+}
+
+CodelParameters ClassQueue::codel_of(const Flow& flow) const {
+  CodelParameters slowest = codel_;
+  if (!narrow_) return slowest;
+  for (const KeyedBucket* bucket : flow.buckets) {
+    const auto& narrow = bucket->home->narrow();
+    if (narrow && narrow->codel.target > slowest.target) slowest = narrow->codel;
+  }
+  return slowest;
 }
 
 std::optional<FlowKey> ClassQueue::shared_bucket(const FlowKey& flow) const {
@@ -201,8 +251,10 @@ void ClassQueue::adopt(Flow& flow, Instant now, Verdicts& out) {
   if (!may_wait()) return pass(flow, now, out);
   for (const HeldPacket* packet = flow.head; packet != nullptr; packet = packet->behind) {
     if (ceil_spec_) ceil_spec_->admit(packet->wire_bytes);
-    for (KeyedBuckets* keyed : keyed_) keyed->admit(packet->wire_bytes);
-    for (KeyedBucket* bucket : flow.buckets) bucket->meter.hold(packet->wire_bytes);
+    for (KeyedBucket* bucket : flow.buckets) {
+      bucket->home->admit(packet->wire_bytes);
+      bucket->meter.hold(packet->wire_bytes);
+    }
     for (Meter* limit : limits_) limit->hold(packet->wire_bytes);
   }
   activate(flow, now, out);

@@ -40,8 +40,8 @@ class ClassQueue {
   void detach(Flow& flow);
   /// Whether nothing is given away when the idle `flow` is forgotten.
   [[nodiscard]] bool may_forget(const Flow& flow, Instant now) const;
-  /// The user of the idle flow has become known: it may belong to another host.
-  void change_host(Flow& flow);
+  /// The owner of the idle flow has become known: it may belong to another host, and obey other limits.
+  void change_owner(Flow& flow, Instant now);
 
   // Packets come.
   /// Counts a packet of an attached flow in. False: it is policed, or comes too late from another class, and `out` has
@@ -66,14 +66,14 @@ class ClassQueue {
   void drop_head(Flow& flow, DropReason reason, Instant now, Verdicts& out);
   /// A bucket of a key may cover some of the flows that sleep at it.
   static void wake_sleepers(KeyedBucket& bucket, Schedule& schedule, bool insists, Instant now, Verdicts& out);
-  [[nodiscard]] Instant deadline(const Flow& flow) const { return flow.head->arrival + max_delay_; }
+  [[nodiscard]] Instant deadline(const Flow& flow) const { return flow.head->arrival + patience(flow); }
 
   /// The bucket of its own ceil, charged with the rest.
   [[nodiscard]] std::optional<Meter>& ceil() { return ceil_; }
   /// Whether its packets may ever have to wait.
-  [[nodiscard]] bool may_wait() const { return smallest_.has_value(); }
-  /// Whether super-packets are too long for the smallest rate and must be cut.
-  [[nodiscard]] bool splits() const { return splits_; }
+  [[nodiscard]] bool may_wait() const { return smallest_ || narrow_; }
+  /// Whether super-packets are too long for the smallest rate on the flow's way and must be cut.
+  [[nodiscard]] bool splits(const Flow& flow) const;
 
   // A change of policy: first the heir takes over counters and credit, then flows are moved, backlog and all.
   void inherit(ClassQueue& before, Instant now);
@@ -119,8 +119,13 @@ class ClassQueue {
 
   void configure(const Framing& framing);
   [[nodiscard]] FlowKey host_key(const Flow& flow) const;
+  void join_bucket(Flow& flow, KeyedBuckets& keyed, Instant now);
+  void leave_bucket(KeyedBucket& bucket);
   void join_host(Flow& flow);
   void leave_host(Flow& flow);
+  /// The longest that packets of the flow may wait.
+  [[nodiscard]] Nanos patience(const Flow& flow) const;
+  [[nodiscard]] CodelParameters codel_of(const Flow& flow) const;
   [[nodiscard]] bool conforms(const Flow& flow, ByteCount length) const;
 
   // Round robin (class_queue_order.cpp).
@@ -154,7 +159,8 @@ class ClassQueue {
   ClassPolicy policy_;
   ClassIndex index_;
   Direction direction_;
-  std::optional<DataRate> smallest_;  // rate on the way of its packets
+  std::optional<DataRate> smallest_;  // rate on the way of all its packets
+  bool narrow_ = false;               // some of its flows obey limits that others do not
   std::optional<DataRate> total_;     // that all of them together cannot exceed
   bool splits_ = false;
   std::int64_t quantum_ = 0;

@@ -134,9 +134,9 @@ void ClassQueue::send_head(Flow& flow, Decision decision, Instant now, Verdicts&
   release(flow);
   const ByteCount length = flow.head->wire_bytes;
   if (ceil_) schedule_.charge(*ceil_, length, now);
-  for (std::size_t i = 0; i < flow.buckets.size(); ++i) {
-    schedule_.charge(flow.buckets[i]->meter, length, now);
-    keyed_[i]->rate.add(length, now);
+  for (KeyedBucket* bucket : flow.buckets) {
+    schedule_.charge(bucket->meter, length, now);
+    bucket->home->rate.add(length, now);
   }
   Host& host = *flow.host;
   delist(flow);

@@ -13,7 +13,7 @@ namespace shaper {
 bool ClassQueue::admit(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out) {
   in_packets_ += packet.frames;
   if (!may_wait()) return true;
-  if (now > packet.arrival + max_delay_) {
+  if (now > packet.arrival + patience(flow)) {
     drop(flow, packet, DropReason::max_delay, out);
     return false;
   }
@@ -21,12 +21,11 @@ bool ClassQueue::admit(Flow& flow, const HeldPacket& packet, Instant now, Verdic
     ceil_spec_->admit(packet.wire_bytes);
     ceil_->accrue(now);
   }
-  for (std::size_t i = 0; i < keyed_.size(); ++i) {
-    KeyedBucket& bucket = *flow.buckets[i];
-    keyed_[i]->admit(packet.wire_bytes);
-    keyed_[i]->stir(bucket);
-    bucket.meter.arrived(packet.wire_bytes);
-    bucket.meter.accrue(now);
+  for (KeyedBucket* bucket : flow.buckets) {
+    bucket->home->admit(packet.wire_bytes);
+    bucket->home->stir(*bucket);
+    bucket->meter.arrived(packet.wire_bytes);
+    bucket->meter.accrue(now);
   }
   for (Meter* limit : limits_) {
     limit->arrived(packet.wire_bytes);
@@ -72,9 +71,9 @@ bool ClassQueue::is_open(const Flow& flow, ByteCount length) const {
 
 void ClassQueue::pass_through(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out) {
   if (ceil_) schedule_.charge(*ceil_, packet.wire_bytes, now);
-  for (std::size_t i = 0; i < flow.buckets.size(); ++i) {
-    schedule_.charge(flow.buckets[i]->meter, packet.wire_bytes, now);
-    keyed_[i]->rate.add(packet.wire_bytes, now);
+  for (KeyedBucket* bucket : flow.buckets) {
+    schedule_.charge(bucket->meter, packet.wire_bytes, now);
+    bucket->home->rate.add(packet.wire_bytes, now);
   }
   leave(flow, packet, Decision::accept, now, out);
 }
@@ -91,7 +90,7 @@ Decision ClassQueue::judge(Flow& flow, Instant now) {
   if (!policy_.aqm) return Decision::accept;
   const HeldPacket& head = *flow.head;
   const bool alone = flow.backlog <= std::max(frame_, head.wire_bytes);
-  if (!flow.codel.signals(codel_, now - head.arrival, alone, now)) return Decision::accept;
+  if (!flow.codel.signals(codel_of(flow), now - head.arrival, alone, now)) return Decision::accept;
   return policy_.ecn && head.can_be_marked ? Decision::mark : Decision::drop;
 }
 

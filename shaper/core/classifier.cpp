@@ -28,6 +28,8 @@ bool owner_holds(const OwnerMatch& match, std::optional<std::uint32_t> id) {
                      [&](const auto& range) { return range.first <= *id && *id <= range.last; });
 }
 
+}  // namespace
+
 bool holds(const Match& match, const Packet& packet, Direction direction) {
   const Headers& headers = packet.headers;
   const bool egress = direction == Direction::egress;
@@ -56,8 +58,6 @@ bool holds(const Match& match, const Packet& packet, Direction direction) {
                       [&](const Match& inner) { return holds(inner, packet, direction); });
 }
 
-}  // namespace
-
 Classifier::Classifier(const Policy& policy) : guard_ports_(policy.guard_ports) {
   for (const LinkPolicy& link : policy.links) links_.push_back({link.direction, {}, 0, std::nullopt});
   for (ClassIndex index = 0; index < policy.classes.size(); ++index) {
@@ -71,6 +71,9 @@ Classifier::Classifier(const Policy& policy) : guard_ports_(policy.guard_ports) 
       link.candidates.push_back({index, cls.match});
     }
     for (const Match& match : cls.match) note_keys(match);
+  }
+  for (const LimitPolicy& limit : policy.limits) {
+    for (const Match& match : limit.match) note_keys(match);
   }
 }
 

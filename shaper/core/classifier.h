@@ -10,6 +10,9 @@
 
 namespace shaper {
 
+/// Whether all keys of `match` hold for the packet.
+[[nodiscard]] bool holds(const Match& match, const Packet& packet, Direction direction);
+
 class Classifier {
  public:
   explicit Classifier(const Policy& policy);

@@ -23,6 +23,7 @@ namespace shaper {
 class ClassQueue;
 struct Host;
 struct KeyedBucket;
+class KeyedBuckets;
 
 /// Where a flow stands: it holds nothing; it takes part in the round robin; or it sleeps at a bucket that lacks credit.
 enum class FlowState : std::uint8_t { idle, awake, asleep };
@@ -85,6 +86,8 @@ struct Flow {
   void carry(Image& image);
 
   [[nodiscard]] bool idle() const { return head == nullptr; }
+  /// For packets of many flows, which have none of their own while the flow table is full.
+  [[nodiscard]] bool is_shared() const { return key.protocol == kSharedFlow; }
   /// Whether packets of it may be between the fast and the split queue, in the `epoch` of now.
   [[nodiscard]] bool on_detour(std::uint32_t epoch) const { return split && detour_epoch == epoch; }
 };
@@ -126,8 +129,10 @@ struct Host {
 
 /// The bucket of one key, of an `each` or of a limit with `by`, and its flows that wait for it.
 struct KeyedBucket : Alarm {
-  KeyedBucket(const FlowKey& bucket_key, Meter&& start) : Alarm(Of::bucket), key(bucket_key), meter(std::move(start)) {}
+  KeyedBucket(KeyedBuckets& owner, const FlowKey& bucket_key, Meter&& start)
+      : Alarm(Of::bucket), home(&owner), key(bucket_key), meter(std::move(start)) {}
 
+  KeyedBuckets* home;
   FlowKey key;
   Meter meter;
   std::uint32_t flows = 0;  ///< that belong to it

@@ -10,6 +10,9 @@
 
 namespace shaper {
 
+/// Not a protocol on any wire: marks flows that many packets without a flow of their own share.
+inline constexpr std::uint8_t kSharedFlow = 255;
+
 /// What the packets of a flow have in common. Mark and DSCP belong to it only where the policy asks for them, so that
 /// they do not split a flow without need. Also the key of a bucket or of a host, with only its own fields set.
 struct FlowKey {

@@ -2,10 +2,29 @@
 
 #include <algorithm>
 
+#include "shaper/core/classifier.h"
+
 namespace shaper {
+
+Packet packet_like(const Flow& flow, LinkIndex link) {
+  Packet packet;
+  packet.link = link;
+  packet.mark = flow.last_mark;
+  packet.user = flow.user;
+  packet.group = flow.group;
+  packet.headers.source = flow.key.source;
+  packet.headers.destination = flow.key.destination;
+  packet.headers.source_port = flow.key.source_port;
+  packet.headers.destination_port = flow.key.destination_port;
+  packet.headers.family = flow.key.family;
+  packet.headers.protocol = flow.key.protocol;
+  packet.headers.dscp = flow.last_dscp;
+  return packet;
+}
 
 FlowKey bucket_key(const KeyPolicy& by, const FlowKey& flow, Direction direction) {
   FlowKey key;
+  if (by.by == EachBy::all) return key;
   if (by.by == EachBy::flow) {
     key = flow;
     key.link = 0;
@@ -20,7 +39,26 @@ FlowKey bucket_key(const KeyPolicy& by, const FlowKey& flow, Direction direction
   return key;
 }
 
+void KeyedBuckets::take_only(std::span<const Match> match) {
+  const Nanos frame_time = time_for(spec_.rate, spec_.frame);
+  narrow_ = Narrow{match, spec_.rate < kSplitBelow, CodelParameters::scaled(frame_time),
+                   default_max_delay(spec_.rate, spec_.frame)};
+}
+
+bool KeyedBuckets::takes(const Flow& flow, Direction direction) const {
+  if (!narrow_) return true;
+  if (flow.is_shared()) return false;  // nobody knows whose packets it has
+  const Packet packet = packet_like(flow, flow.key.link);
+  return std::any_of(narrow_->match.begin(), narrow_->match.end(),
+                     [&](const Match& match) { return holds(match, packet, direction); });
+}
+
 KeyedBucket* KeyedBuckets::find(const FlowKey& key) {
+  const auto found = buckets_.find(key);
+  return found == buckets_.end() ? nullptr : &found->second;
+}
+
+const KeyedBucket* KeyedBuckets::find(const FlowKey& key) const {
   const auto found = buckets_.find(key);
   return found == buckets_.end() ? nullptr : &found->second;
 }
@@ -33,7 +71,7 @@ KeyedBucket& KeyedBuckets::at(const FlowKey& key, Instant now) {
     start = TokenBucket::empty(*empty_since_);
     start.accrue(spec_, now);
   }
-  KeyedBucket& bucket = buckets_.try_emplace(key, key, Meter(spec_, start, late_nanobits)).first->second;
+  KeyedBucket& bucket = buckets_.try_emplace(key, *this, key, Meter(spec_, start, late_nanobits)).first->second;
   if (grants_) bucket.meter.use_grants(spec_.frame, now);
   return bucket;
 }
@@ -50,7 +88,7 @@ void KeyedBuckets::inherit(KeyedBuckets& before, Instant now) {
   rate = before.rate;
   empty_since_ = before.empty_since_;
   for (auto& [key, bucket] : before.buckets_) {
-    buckets_.try_emplace(key, key, Meter(spec_, late_nanobits, std::move(bucket.meter), now));
+    buckets_.try_emplace(key, *this, key, Meter(spec_, late_nanobits, std::move(bucket.meter), now));
   }
 }
 

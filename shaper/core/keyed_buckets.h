@@ -1,9 +1,11 @@
-// The buckets of one kind, one for each key: those of a class's `each`, or of a limit with `by`. A bucket exists while
-// a flow belongs to it; a flow is forgotten only when nothing is given away by that.
+// The buckets of one kind, one for each key: those of a class's `each`, or of a limit with `by`; or the one of a limit
+// that is for some flows only. A bucket exists while a flow belongs to it; a flow is forgotten only when nothing is
+// given away by that.
 #pragma once
 
 #include <limits>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -13,6 +15,10 @@
 
 namespace shaper {
 
+/// A packet of the flow on that link, as far as it is known what all of them have in common; mark and DSCP are those of
+/// the latest.
+[[nodiscard]] Packet packet_like(const Flow& flow, LinkIndex link);
+
 /// What the flows of one bucket have in common; the rest of the key is zero. Mark and DSCP are the sender's choice and
 /// must not multiply its buckets.
 [[nodiscard]] FlowKey bucket_key(const KeyPolicy& by, const FlowKey& flow, Direction direction);
@@ -21,13 +27,29 @@ namespace shaper {
 inline constexpr std::size_t kMostGrantedKeys = 4096;
 inline constexpr FlowKey kOtherKeys{.link = std::numeric_limits<LinkIndex>::max()};
 
+/// Super-packets take longer than about 1 ms below this rate, and are cut.
+inline constexpr DataRate kSplitBelow{500'000'000};
+
 class KeyedBuckets {
  public:
+  /// For buckets that are for some flows of a class only: what the class does not know of these.
+  struct Narrow {
+    std::span<const Match> match;  ///< of which one holds for them
+    bool splits;                   ///< super-packets are too long for the rate
+    CodelParameters codel;
+    Nanos max_delay;  ///< where the policy says nothing
+  };
+
   /// Buckets are full at first use, or have earned credit only since `empty_since`.
   KeyedBuckets(const KeyPolicy& by, const BucketSpec& spec, HashKey key, std::optional<Instant> empty_since)
       : by_(by), spec_(spec), empty_since_(empty_since), buckets_(0, FlowKeyHash{key}) {}
   KeyedBuckets(const KeyedBuckets&) = delete;
   KeyedBuckets& operator=(const KeyedBuckets&) = delete;
+
+  /// They are for flows only of which one of `match` holds, which must live as long.
+  void take_only(std::span<const Match> match);
+  [[nodiscard]] const std::optional<Narrow>& narrow() const { return narrow_; }
+  [[nodiscard]] bool takes(const Flow& flow, Direction direction) const;
 
   /// From now on they spend grants.
   void use_grants() { grants_ = true; }
@@ -37,6 +59,7 @@ class KeyedBuckets {
   }
   [[nodiscard]] bool contains(const FlowKey& key) const { return buckets_.contains(key); }
   [[nodiscard]] KeyedBucket* find(const FlowKey& key);
+  [[nodiscard]] const KeyedBucket* find(const FlowKey& key) const;
   /// The bucket of that key, made if there is none; or that of kOtherKeys.
   KeyedBucket& at(const FlowKey& key, Instant now);
   void erase(const FlowKey& key) { buckets_.erase(key); }
@@ -72,8 +95,8 @@ class KeyedBuckets {
   [[nodiscard]] std::size_t size() const { return buckets_.size(); }
   /// Flows that share the bucket of kOtherKeys.
   [[nodiscard]] std::uint32_t other_flows() const {
-    const auto found = buckets_.find(kOtherKeys);
-    return found == buckets_.end() ? 0 : found->second.flows;
+    const KeyedBucket* bucket = find(kOtherKeys);
+    return bucket == nullptr ? 0 : bucket->flows;
   }
   [[nodiscard]] auto begin() const { return buckets_.begin(); }
   [[nodiscard]] auto end() const { return buckets_.end(); }
@@ -85,6 +108,7 @@ class KeyedBuckets {
   KeyPolicy by_;
   BucketSpec spec_;
   bool grants_ = false;
+  std::optional<Narrow> narrow_;
   std::optional<Instant> empty_since_;
   std::unordered_map<FlowKey, KeyedBucket, FlowKeyHash> buckets_;
   std::vector<FlowKey> stirred_;

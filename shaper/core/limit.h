@@ -18,6 +18,7 @@ struct Limit : Alarm {
     const bool grants = policy.scope == Scope::cluster;
     if (policy.by) {
       keyed.emplace(*policy.by, spec, key, empty_since);
+      if (!policy.match.empty()) keyed->take_only(policy.match);
       if (grants) keyed->use_grants();
       return;
     }
@@ -27,7 +28,9 @@ struct Limit : Alarm {
 
   /// Takes over credit and grants, where both have the same `by`.
   void inherit(Limit& before, Instant now) {
-    if (policy.by != before.policy.by || policy.scope != before.policy.scope) return;
+    if (policy.by != before.policy.by || policy.scope != before.policy.scope || policy.match != before.policy.match) {
+      return;
+    }
     spec.frame = std::max(spec.frame, before.spec.frame);
     late_nanobits = before.late_nanobits;
     rate = before.rate;
@@ -58,6 +61,10 @@ struct Limit : Alarm {
     } else if (meter) {
       snapshot.depth = spec.depth();
       snapshot.credit = meter->credit_at(now);
+    } else if (keyed->narrow()) {
+      const KeyedBucket* bucket = keyed->find({});  // absent while it has no flow: it would be full
+      snapshot.depth = keyed->spec().depth();
+      snapshot.credit = bucket != nullptr ? bucket->meter.credit_at(now) : *snapshot.depth;
     }
     const Uint128 late = keyed ? keyed->late_nanobits : late_nanobits;
     snapshot.late_bytes = {static_cast<std::uint64_t>(late / kNanobitsPerByte)};

@@ -23,7 +23,9 @@ std::optional<DataRate> Policy::smallest_rate(const ClassPolicy& cls) const {
     consider(cls.limit());
     if (cls.each) consider(cls.each->rate);
   }
-  for (const LimitIndex limit : cls.limits) consider(limits[limit].rate);
+  for (const LimitIndex limit : cls.limits) {
+    if (limits[limit].match.empty()) consider(limits[limit].rate);
+  }
   return smallest;
 }
 

@@ -71,8 +71,8 @@ struct Match {
 using Burst = std::variant<Nanos, ByteCount>;
 inline constexpr Nanos kDefaultBurst = std::chrono::milliseconds{4};
 
-/// What the flows that share a bucket have in common.
-enum class EachBy : std::uint8_t { flow, source, destination, local, remote };
+/// What the flows that share a bucket have in common; `all`: the flows of a limit with `match`, which share one.
+enum class EachBy : std::uint8_t { flow, source, destination, local, remote, all };
 
 /// `by`: one bucket for every value of this.
 struct KeyPolicy {
@@ -138,7 +138,7 @@ struct LinkPolicy {
   friend bool operator==(const LinkPolicy&, const LinkPolicy&) = default;
 };
 
-/// `[[limit]]`: a named bucket that several classes and links share.
+/// A named bucket that several classes and links share: `[[limit]]`, or a live limit (model/live_limits.h).
 struct LimitPolicy {
   std::string name;
   DataRate rate;
@@ -147,6 +147,11 @@ struct LimitPolicy {
   Scope scope = Scope::host;
   Discipline discipline = Discipline::token;
   ClusterRule cluster = {};  ///< meant with that scope only
+
+  /// Only the flows of its classes for which one of these holds obey it; empty: all. Meant with EachBy::all.
+  std::vector<Match> match = {};
+  std::uint64_t live_id = 0;  ///< of a live limit; 0: of one in the policy's text
+  std::string selector = {};  ///< what `match` of a live limit was read from, for those who tell of it
 
   friend bool operator==(const LimitPolicy&, const LimitPolicy&) = default;
 };
@@ -211,7 +216,7 @@ struct Policy {
   /// who has parsed that fills it by set_guard_ports() (guard.h), which adds the classes to it.
   std::vector<std::uint16_t> guard_ports;
 
-  /// The smallest configured rate that one packet of the class must obey: its own, its link's or a limit's.
+  /// The smallest configured rate that every packet of the class must obey: its own, its link's or a limit's.
   [[nodiscard]] std::optional<DataRate> smallest_rate(const ClassPolicy& cls) const;
 
   friend bool operator==(const Policy&, const Policy&) = default;

@@ -162,6 +162,8 @@ Flow& Shaper::State::make_flow(const FlowKey& key, const Packet& packet, ClassIn
   Flow& flow = flows_.insert(key, now);
   flow.user = packet.user;
   flow.group = packet.group;
+  flow.last_mark = packet.mark;
+  flow.last_dscp = packet.headers.dscp;
   follow_guard_ports(flow, now);
   scheduler_->classes()[class_while_sparse(flow, index)]->queue.attach(flow, now);
   return flow;
@@ -193,7 +195,7 @@ Shaper::State::SharedKeys Shaper::State::shared_keys(const FlowKey& key, ClassIn
 /// The socket of a flow may become known late (a SYN-ACK has none) or change (its port is used again).
 void Shaper::State::follow_owner(Flow& flow, const Packet& packet, Instant now) {
   if (!packet.user || (flow.user == packet.user && flow.group == packet.group)) return;
-  if (flow.key.protocol == kSharedFlow) return;
+  if (flow.is_shared()) return;
   const bool by_user = flow.owner->policy().fair == Fair::user;
   const bool by_owner = classifier_.asks_owner() && !flow.owner->policy().is_guard;
   // Its held packets go first; then it moves.
@@ -204,17 +206,17 @@ void Shaper::State::follow_owner(Flow& flow, const Packet& packet, Instant now) 
   if (index != flow.owner->index()) {
     flow.owner->detach(flow);
     scheduler_->classes()[index]->queue.attach(flow, now);
-  } else if (by_user) {
-    flow.owner->change_host(flow);
+  } else {
+    flow.owner->change_owner(flow, now);
   }
 }
 
 /// A split flow detours with all its packets, so that its order stays; it comes back when none is on its way.
 bool Shaper::State::takes_detour(Flow& flow, const Packet& packet) const {
   if (packet.queue == QueueKind::split) return false;
-  const bool cuts = flow.owner->splits();
+  const bool cuts = flow.owner->splits(flow);
   // One super-packet of a flow goes this way in any case: its segments tell how long they are.
-  const bool teaches = flow.key.protocol != kSharedFlow && (flow.segment == 0 || flow.supers >= kSupersBetweenLessons);
+  const bool teaches = !flow.is_shared() && (flow.segment == 0 || flow.supers >= kSupersBetweenLessons);
   if (packet.super && (cuts || teaches)) flow.split = true;
   if (!cuts && flow.split && flow.detour_epoch != epoch_) flow.split = false;
   return flow.split;
@@ -279,19 +281,6 @@ void Shaper::State::snapshot(ClassCursor& cursor, std::size_t budget, Instant no
   cursor.done = cursor.next >= classes.size();
 }
 
-/// What all packets of the flow have in their headers, and the DSCP of the latest one.
-Headers Shaper::State::headers_of(const Flow& flow) {
-  Headers headers;
-  headers.source = flow.key.source;
-  headers.destination = flow.key.destination;
-  headers.source_port = flow.key.source_port;
-  headers.destination_port = flow.key.destination_port;
-  headers.family = flow.key.family;
-  headers.protocol = flow.key.protocol;
-  headers.dscp = flow.last_dscp;
-  return headers;
-}
-
 FlowActivity Shaper::State::activity_of(const Flow& flow, Instant now) {
   constexpr std::chrono::seconds kPause{1};
   if (flow.state == FlowState::asleep) return FlowActivity::limited;
@@ -305,7 +294,7 @@ void Shaper::State::flows(FlowCursor& cursor, std::size_t budget, Instant now, s
     FlowSnapshot& snapshot = flows.emplace_back();
     snapshot.class_index = flow.owner->index();
     snapshot.link = flow.key.link;
-    snapshot.headers = headers_of(flow);
+    snapshot.headers = packet_like(flow, flow.key.link).headers;
     snapshot.user = flow.user;
     snapshot.traffic = flow.traffic;
     snapshot.rate = flow.meter.rate(now);

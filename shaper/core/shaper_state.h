@@ -16,8 +16,6 @@ namespace shaper {
 
 class Shaper::State {
  public:
-  /// Not a protocol on any wire: marks flows that many packets without a flow of their own share.
-  static constexpr std::uint8_t kSharedFlow = 255;
   static constexpr std::uint32_t kUsualMtu = 1500;
   /// In place of a class: a shared flow that a change of policy found busy.
   static constexpr std::uint32_t kLingering = ~std::uint32_t{0};
@@ -49,7 +47,6 @@ class Shaper::State {
   void begin(Instant now);
   [[nodiscard]] ScheduledClass& class_of(const Flow& flow) const { return *scheduler_->classes()[flow.owner->index()]; }
   [[nodiscard]] FlowKey key_of(const Packet& packet) const;
-  [[nodiscard]] static Headers headers_of(const Flow& flow);
   [[nodiscard]] static FlowActivity activity_of(const Flow& flow, Instant now);
   Flow& flow_of(const Packet& packet, Instant now);
   Flow& make_flow(const FlowKey& key, const Packet& packet, ClassIndex index, Instant now);
@@ -74,7 +71,6 @@ class Shaper::State {
   // Change of policy (shaper_swap.cpp).
   struct Move;
   [[nodiscard]] std::vector<Move> unlink_flows();
-  [[nodiscard]] Packet packet_like(const Flow& flow, LinkIndex link) const;
   [[nodiscard]] ClassIndex class_after(const Move& move) const;
   [[nodiscard]] FlowKey key_after(const Move& move) const;
   void rename_flows(std::vector<Move>& moves);

@@ -88,7 +88,7 @@ std::vector<std::optional<ClassIndex>> Shaper::State::swap(PreparedPolicy prepar
   }
   lingering_.clear();
   for (const Move& move : moves) {
-    if (move.flow != nullptr && move.flow->key.protocol == kSharedFlow && busy(*move.flow)) {
+    if (move.flow != nullptr && move.flow->is_shared() && busy(*move.flow)) {
       lingering_.push_back(move.flow->key);
     }
   }
@@ -127,19 +127,9 @@ std::vector<Shaper::State::Move> Shaper::State::unlink_flows() {
   return moves;
 }
 
-Packet Shaper::State::packet_like(const Flow& flow, LinkIndex link) const {
-  Packet packet;
-  packet.link = link;
-  packet.mark = flow.last_mark;
-  packet.user = flow.user;
-  packet.group = flow.group;
-  packet.headers = headers_of(flow);
-  return packet;
-}
-
 /// Of a shared flow nothing is known but its class: it follows that, or goes to the default.
 ClassIndex Shaper::State::class_after(const Move& move) const {
-  if (move.flow->key.protocol != kSharedFlow) {
+  if (!move.flow->is_shared()) {
     return classifier_.classify(packet_like(*move.flow, *move.link)).class_index;
   }
   if (move.heir) return *move.heir;
@@ -153,7 +143,7 @@ ClassIndex Shaper::State::class_after(const Move& move) const {
 /// them has to be empty before the flow may go elsewhere: those of one hash; and all, where one is that of an address,
 /// or where other ports are guarded now.
 FlowKey Shaper::State::key_after(const Move& move) const {
-  if (move.flow->key.protocol != kSharedFlow) return key_of(packet_like(*move.flow, *move.link));
+  if (!move.flow->is_shared()) return key_of(packet_like(*move.flow, *move.link));
   if (busy(*move.flow)) {
     FlowKey lingering;
     lingering.link = *move.link;
