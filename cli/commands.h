@@ -94,6 +94,10 @@ struct ReplayCommandOptions {
 /// put back if that is needed; then kRepaired and how that went stand in front.
 [[nodiscard]] ExitCode tend(bool repair);
 [[nodiscard]] ExitCode flows(const FlowsOptions& options);
+/// A live limit for the flows that `selector` names; `time` absent: for good.
+[[nodiscard]] ExitCode limit(const std::string& selector, const std::string& rate,
+                             const std::optional<std::string>& time);
+[[nodiscard]] ExitCode unlimit(std::uint64_t id);
 [[nodiscard]] ExitCode cluster_show(bool json);
 [[nodiscard]] ExitCode explain(const ExplainOptions& options);
 [[nodiscard]] ExitCode events();

@@ -20,7 +20,7 @@ using shaper::cli::CommandError;
 using shaper::cli::ExitCode;
 using Run = std::function<ExitCode()>;
 
-constexpr std::array<std::string_view, 6> kLater{"top", "limit", "unlimit", "run", "serve", "metrics"};
+constexpr std::array<std::string_view, 4> kLater{"top", "run", "serve", "metrics"};
 
 [[noreturn]] void not_in_this_version(std::string_view what) {
   throw CommandError(ExitCode::wrong_usage, fmt::format("'{}' is not in this version", what));
@@ -133,6 +133,23 @@ void add_flows(CLI::App& app, Run& run) {
   command->callback([options, &run] { run = [options] { return shaper::cli::flows(*options); }; });
 }
 
+void add_limit(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("limit", "a limit more for some flows, from now on");
+  auto selector = std::make_shared<std::string>();
+  auto rate = std::make_shared<std::string>();
+  auto time = std::make_shared<std::optional<std::string>>();
+  command->add_option("SELECTOR", *selector, "keys of a policy's match: user=backup, or remote=10.0.0.0/8,protocol=udp")
+      ->required();
+  command->add_option("RATE", *rate, "of all of them together, as 5mbit")->required();
+  command->add_option("--for", *time, "lift it after this time, as 10m")->type_name("TIME");
+  command->callback([=, &run] { run = [=] { return shaper::cli::limit(*selector, *rate, *time); }; });
+
+  command = app.add_subcommand("unlimit", "lift such a limit");
+  auto id = std::make_shared<std::uint64_t>();
+  command->add_option("ID", *id, "its number: 'shaper status' lists them")->required();
+  command->callback([id, &run] { run = [id] { return shaper::cli::unlimit(*id); }; });
+}
+
 void add_cluster(CLI::App& app, Run& run) {
   auto* command = app.add_subcommand("cluster", "limits over several hosts");
   command->require_subcommand(1);
@@ -188,7 +205,7 @@ ExitCode run_command_line(int count, char** arguments) {
   app.require_subcommand(1);
   Run run;
   for (const auto& add : {add_check, add_up, add_confirm, add_reload, add_restart, add_down, add_status, add_flows,
-                          add_cluster, add_explain, add_events, add_replay, add_tend}) {
+                          add_limit, add_cluster, add_explain, add_events, add_replay, add_tend}) {
     add(app, run);
   }
   try {

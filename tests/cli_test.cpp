@@ -99,10 +99,27 @@ TEST_F(Cli, AWrongValueOfFlowsIsTwoAndSaysWhatIsRight) {
 }
 
 TEST_F(Cli, WrongUsageIsTwo) {
-  for (const char* arguments :
-       {"", "frobnicate", "check", "check a b", "up --interface eth0", "up --rate 5mbit", "up --colour red",
-        "up a.toml --interface eth0 --rate 5mbit", "flows --sort colour", "flows -n many", "replay", "explain",
-        "up --interface 'a b' --rate 5mbit", "up --interface eth0 --rate 30", "up --backend nice"}) {
+  for (const char* arguments : {"",
+                                "frobnicate",
+                                "check",
+                                "check a b",
+                                "up --interface eth0",
+                                "up --rate 5mbit",
+                                "up --colour red",
+                                "up a.toml --interface eth0 --rate 5mbit",
+                                "flows --sort colour",
+                                "flows -n many",
+                                "replay",
+                                "explain",
+                                "limit user=root 5",
+                                "limit users=root 5mbit",
+                                "limit user 5mbit",
+                                "limit local=1.2.3.4,local=1.2.3.5 5mbit",
+                                "limit user=root 5mbit --for 0s",
+                                "unlimit x",
+                                "up --interface 'a b' --rate 5mbit",
+                                "up --interface eth0 --rate 30",
+                                "up --backend nice"}) {
     const Ended ended = shaper(arguments);
     EXPECT_EQ(ended.code, 2) << arguments;
     expect_one_line(ended);
@@ -110,8 +127,8 @@ TEST_F(Cli, WrongUsageIsTwo) {
 }
 
 TEST_F(Cli, WhatComesLaterIsRefusedByName) {
-  for (const char* command : {"top", "limit user=backup 5mbit", "unlimit 3", "run -- true", "serve", "metrics",
-                              "cluster set x rate=1mbit", "replay x --html y"}) {
+  for (const char* command :
+       {"top", "run -- true", "serve", "metrics", "cluster set x rate=1mbit", "replay x --html y"}) {
     const Ended ended = shaper(command);
     EXPECT_EQ(ended.code, 2) << command;
     EXPECT_THAT(ended.errors, HasSubstr("is not in this version")) << command;

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "shaper/model/event_names.h"
+#include "shaper/model/live_limits.h"
 
 namespace shaper {
 namespace {
@@ -146,6 +147,19 @@ TEST(EventLog, GuardedPortsStandInFrontOfTheirPolicy) {
   EXPECT_EQ(std::get<event::GuardPorts>(event->body).ports, (std::vector<std::uint16_t>{22, 65'535}));
 }
 
+TEST(EventLog, LiveLimitsStandInFrontOfTheirPolicy) {
+  Policy policy = one_class();
+  add_live_limits(policy, std::vector{LiveLimit{3, {5'000'000}, {}, "local=10.0.0.1", {}}});
+  std::string text;
+  EventLog log(text);
+  log.swap(kNow, policy, "b", {});
+  EXPECT_EQ(text, "live 3 5000000 \"local=10.0.0.1\"\n123456789012 swap \"b\"\n");
+  const auto event = parse_event("live 3 5000000 \"local=10.0.0.1\"");
+  ASSERT_TRUE(event) << event.error();
+  EXPECT_EQ(std::get<event::Live>(event->body).id, 3U);
+  EXPECT_EQ(std::get<event::Live>(event->body).selector, "local=10.0.0.1");
+}
+
 TEST(EventLog, TheOtherCallsComeBack) {
   std::string text;
   EventLog log(text);
@@ -275,10 +289,10 @@ TEST(EventLog, ALineThatIsNoneIsToldFromOne) {
     const char* error;
   };
   const Case cases[] = {
-      {"", "expected a time in nanoseconds, or policy, name, guard, link, start, skipped"},
-      {"hello", "expected a time in nanoseconds, or policy, name, guard, link, start, skipped"},
+      {"", "expected a time in nanoseconds, or policy, name, guard, live, link, start, skipped"},
+      {"hello", "expected a time in nanoseconds, or policy, name, guard, live, link, start, skipped"},
       {"12", "expected the name of an event behind the time"},
-      {"99999999999999999999 release", "expected a time in nanoseconds, or policy, name, guard, link, start, skipped"},
+      {"99999999999999999999 release", "expected a time in nanoseconds, or policy, name, guard, live, link, start, skipped"},
       {"12 release now", "expected the end of the line"},
       {"12 mtu 0", "expected a number of bytes"},
       {"12 mtu 70000 1500", "expected the number of a link"},

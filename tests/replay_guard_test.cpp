@@ -1,4 +1,4 @@
-// Logs of a guard: its ports are in them, and every verdict is repeated.
+// Logs of a guard, and of live limits: ports and selectors are in them, and every verdict is repeated.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "shaper/core/shaper.h"
 #include "shaper/model/config.h"
 #include "shaper/model/event_log.h"
+#include "shaper/model/live_limits.h"
 #include "tests/log_text.h"
 
 namespace shaper {
@@ -107,6 +108,25 @@ TEST(ReplayLog, AGuardIsRepeated) {
   ASSERT_TRUE(result) << result.error() << "\n" << log;
   EXPECT_EQ(result->verdicts, 54u);
   EXPECT_NE(log.find("class=1:guard"), std::string::npos);
+}
+
+TEST(ReplayLog, ALiveLimitIsRepeated) {
+  Policy limited = guarding({});
+  const auto match = parse_selector("local_port=22", NameLookup{});
+  ASSERT_TRUE(match) << match.error();
+  add_live_limits(limited, std::vector{LiveLimit{1, {50'000}, {}, "local_port=22", *match}});
+  Logged core(guarding({}));
+  for (const Policy& policy : {limited, guarding({}), limited}) {
+    core.swap(policy);
+    for (int n = 0; n < 8; ++n) core.send(22, 1500);
+    core.run_for(5s);
+  }
+  const auto result = replay_log(core.text(), "log");
+  ASSERT_TRUE(result) << result.error() << "\n" << core.text();
+  EXPECT_EQ(result->verdicts, 24u);
+  std::string other = core.text();
+  other.replace(other.find("local_port=22"), 13, "local_port=23");
+  EXPECT_FALSE(replay_log(other, "log"));
 }
 
 TEST(ReplayLog, OtherPortsGiveOtherVerdicts) {

@@ -31,10 +31,6 @@ HashKey random_key() {
   return key;
 }
 
-Response refused(std::string text) {
-  return {ResponseStatus::refused, std::move(text)};
-}
-
 /// As others in the cluster see this host: cloned machines and network namespaces share a machine's number.
 std::string host_name(const ClusterPolicy& cluster) {
   if (!cluster.host.empty()) return cluster.host;
@@ -62,6 +58,7 @@ Service::Service(EventLoop& loop, const WorkerTask& task, NfqueueSocket queues)
                       supervisor_.send("alive");
                       if (handed_over_) loop_.stop();  // a client that does not take its answer is not waited for
                     }),
+      live_ends_(loop, [this] { on_live_limit_ends(); }),
       image_(task.image),
       inherited_(task.inherited),
       background_(loop) {
@@ -93,12 +90,14 @@ bool Service::may_change(const Peer& peer) const {
 /// The answer to a request that only who may change something may make; nothing: it is none of these.
 std::optional<Service::Answer> Service::change(const Request& request, const Peer& peer) {
   const auto& verb = request.verb;
-  constexpr std::array<std::string_view, 11> kChanges{"guard-too", "password",        "load",          "guard",
-                                                      "down",      "rules-installed", "install-rules", "revert-after",
-                                                      "disarm",    "policy",          "restart"};
+  constexpr std::array<std::string_view, 13> kChanges{
+      "guard-too",    "password", "load",   "guard",   "down",  "rules-installed", "install-rules",
+      "revert-after", "disarm",   "policy", "restart", "limit", "unlimit"};
   if (std::find(kChanges.begin(), kChanges.end(), verb) == kChanges.end()) return std::nullopt;
   if (!may_change(peer)) return refused(std::string(kMayNotChange));
   if (verb == "load") return load(request.body, peer, true);
+  if (verb == "limit") return limit(request.body, peer);
+  if (verb == "unlimit") return unlimit(request.body, peer);
   if (verb == "policy") return Response{ResponseStatus::ok, loaded_ ? loaded_->file + '\n' + loaded_->text : ""};
   if (verb == "rules-installed") {
     rules_.reset();
@@ -131,26 +130,40 @@ std::optional<Service::Answer> Service::change(const Request& request, const Pee
 
 // --- A policy comes into force ---------------------------------------------------------------------------------------
 
+Service::Answer Service::load(const std::string& body, const Peer& peer, bool ordered) {
+  // Who changed what is shaped: the file's name is the client's word, so it is escaped.
+  const std::string file = json_string(std::string_view(body).substr(0, body.find('\n')));
+  return bring_about({body, ordered, {}, {}, fmt::format("uid {}: load {}", peer.user, file)});
+}
+
 /// Reading a policy of ten thousand classes takes a second, so packets go on meanwhile. A client that does not wait for
 /// the answer has changed nothing.
-Service::Answer Service::load(const std::string& body, const Peer& peer, bool ordered) {
-  struct Job {
-    std::string file;
-    std::future<Reading> reading;
-  };
-  const auto job = std::make_shared<Job>();  // std::function copies what it holds
-  // Who changed what is shaped: the file's name is the client's word, so it is escaped.
-  job->file = json_string(std::string_view(body).substr(0, body.find('\n')));
-  job->reading = background_.run([body, ports = guard_ports_] { return read_policy(body, ports); });
-  return Slices([this, job, peer, ordered](Response& response) {
+Slices Service::bring_about(Wish wish) {
+  const auto job = std::make_shared<Job>(Job{std::move(wish), 0, {}});  // std::function copies what it holds
+  begin_reading(*job);
+  return [this, job](Response& response) {
     if (!is_ready(job->reading)) return Progress::waits;
     Reading reading = job->reading.get();
-    if (reading) reading->loaded.ordered = ordered;
+    if (job->began_at != changes_) {  // another change came in between: it is not undone
+      begin_reading(*job);
+      return Progress::waits;
+    }
+    if (reading) reading->loaded.ordered = job->wish.ordered;
     response = bring_into_force(std::move(reading));
-    ::syslog(LOG_NOTICE, "uid %u: load %s: %s", peer.user, job->file.c_str(),
-             response.status == ResponseStatus::ok ? "in force" : "refused");
+    const bool done = response.status == ResponseStatus::ok;
+    if (done && !job->wish.policy) response.body = job->wish.answer;
+    ::syslog(LOG_NOTICE, "%s: %s", job->wish.log.c_str(), done ? "in force" : "refused");
     return Progress::done;
-  });
+  };
+}
+
+void Service::begin_reading(Job& job) {
+  job.began_at = changes_;
+  Beside beside{guard_ports_, live_};
+  if (job.wish.change_live) job.wish.change_live(beside.live);
+  std::string policy = job.wish.policy ? *job.wish.policy : loaded_->file + '\n' + loaded_->text;
+  job.reading =
+      background_.run([policy = std::move(policy), beside = std::move(beside)] { return read_policy(policy, beside); });
 }
 
 /// Ports that were not there when the policy came into force.
@@ -166,7 +179,7 @@ Service::Answer Service::guard_too(const std::string& ports, const Peer& peer) {
   return load(loaded_->file + '\n' + loaded_->text, peer, false);
 }
 
-Service::Reading Service::read_policy(const std::string& body, const std::vector<std::uint16_t>& guard_ports) {
+Service::Reading Service::read_policy(const std::string& body, Beside beside) {
   const std::size_t line_end = body.find('\n');
   if (line_end == std::string::npos) {
     return tl::unexpected(refused("a request to load names the file in its first line"));
@@ -174,11 +187,19 @@ Service::Reading Service::read_policy(const std::string& body, const std::vector
   Loaded loaded;
   loaded.file = body.substr(0, line_end);
   loaded.text = body.substr(line_end + 1);
-  auto parsed = parse_policy(loaded.text, loaded.file, recording_lookup(system_names(), loaded.names));
+  const NameLookup names = recording_lookup(system_names(), loaded.names);
+  auto parsed = parse_policy(loaded.text, loaded.file, names);
   if (!parsed) return tl::unexpected(Response{ResponseStatus::policy, parsed.error().text()});
   loaded.policy = std::move(parsed->policy);
   loaded.host = parsed->host;
-  set_guard_ports(loaded.policy, guard_ports);
+  set_guard_ports(loaded.policy, beside.guard_ports);
+  for (LiveLimit& limit : beside.live) {
+    auto match = parse_selector(limit.selector, names, loaded.policy.mark_mask);
+    if (!match) return tl::unexpected(refused(match.error()));
+    limit.match = std::move(*match);
+  }
+  add_live_limits(loaded.policy, beside.live);
+  loaded.live = std::move(beside.live);
   loaded.warnings = std::move(parsed->warnings);
   PreparedPolicy prepared(loaded.policy);
   return Ready{std::move(loaded), std::move(prepared)};
@@ -214,6 +235,9 @@ Response Service::bring_into_force(Reading reading) {
 /// What follows when the core obeys a policy.
 void Service::settle_in(Loaded loaded) {
   loaded_ = std::make_shared<const Loaded>(std::move(loaded));
+  live_ = loaded_->live;
+  ++changes_;
+  await_end_of_live_limits();
   follow_mtus();
   follow_realtime();
   tell_in_force();

@@ -5,6 +5,8 @@
 // Single thread: everything runs in the event loop.
 #pragma once
 
+#include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +23,7 @@
 #include "shaper/live/timer.h"
 #include "shaper/live/worker_process.h"
 #include "shaper/model/config.h"
+#include "shaper/model/live_limits.h"
 #include "shaper/model/report.h"
 
 namespace shaper {
@@ -47,6 +50,20 @@ class Service {
     std::vector<std::string> warnings;
     std::vector<event::Name> names;
     bool ordered = false;  ///< by somebody, not by a process that goes on
+    std::vector<LiveLimit> live;
+  };
+  /// What a policy obeys besides its text.
+  struct Beside {
+    std::vector<std::uint16_t> guard_ports;
+    std::vector<LiveLimit> live;
+  };
+  /// Somebody wants another policy in force, or other live limits beside it.
+  struct Wish {
+    std::optional<std::string> policy;  ///< a line with the file's name, and the text; absent: that in force
+    bool ordered = false;
+    std::function<void(std::vector<LiveLimit>&)> change_live;
+    std::string answer;  ///< absent with a policy: that has its own
+    std::string log;     ///< who wanted what
   };
   /// A policy that may come into force, made away from the packets.
   struct Ready {
@@ -54,13 +71,20 @@ class Service {
     PreparedPolicy prepared;
   };
   using Reading = tl::expected<Ready, Response>;
+  struct Job {
+    Wish wish;
+    std::uint64_t began_at;  ///< changes_
+    std::future<Reading> reading;
+  };
 
   Answer answer(const Request& request, const Peer& peer);
   [[nodiscard]] bool may_change(const Peer& peer) const;
   [[nodiscard]] std::optional<Answer> change(const Request& request, const Peer& peer);
   Answer load(const std::string& body, const Peer& peer, bool ordered);
+  Slices bring_about(Wish wish);
+  void begin_reading(Job& job);
   Answer guard_too(const std::string& ports, const Peer& peer);
-  [[nodiscard]] static Reading read_policy(const std::string& body, const std::vector<std::uint16_t>& guard_ports);
+  [[nodiscard]] static Reading read_policy(const std::string& body, Beside beside);
   [[nodiscard]] Response bring_into_force(Reading reading);
   void settle_in(Loaded loaded);
   void follow_cluster();
@@ -75,10 +99,17 @@ class Service {
   void on_supervisor(const Request& message);
   void go_on_with(std::string_view in_force);
   [[nodiscard]] std::string adopt_queues(std::string_view in_force);
+  [[nodiscard]] Reading read_in_force(std::string_view in_force);
   void tell_in_force();
   Response await_confirmation(const std::string& seconds);
   Response disarm();
   void add_warnings_of_supervisor(std::vector<std::string>& warnings) const;
+
+  // Live limits (service_live.cpp).
+  Answer limit(const std::string& body, const Peer& peer);
+  Answer unlimit(const std::string& body, const Peer& peer);
+  void on_live_limit_ends();
+  void await_end_of_live_limits();
 
   // A restart (service_restart.cpp).
   Answer restart();
@@ -120,7 +151,12 @@ class Service {
   Timer sign_of_life_;
   std::vector<std::string> trouble_;  // that the supervisor told of
   std::optional<Instant> reverts_at_;
-  std::vector<std::uint16_t> guard_ports_;        // that the next policy guards
+  std::vector<std::uint16_t> guard_ports_;  // that the next policy guards
+  std::vector<LiveLimit> live_;             // beside the policy in force, or the next one
+  std::uint64_t last_live_id_ = 0;
+  std::uint64_t changes_ = 0;  // of what is in force
+  Timer live_ends_;
+  std::optional<Slices> ending_live_;             // live limits are being taken away
   std::map<std::string, std::string> passwords_;  // for Redis, by the files that have them
   std::optional<RulesStatus> rules_;              // as the supervisor saw them last
   std::vector<std::string> rules_warnings_;

@@ -22,10 +22,6 @@ constexpr std::size_t kClassesPerSlice = 200;
 /// How long a passing fault is told of.
 constexpr std::chrono::seconds kRecent{60};
 
-Response refused(std::string text) {
-  return {ResponseStatus::refused, std::move(text)};
-}
-
 void add_packet_warnings(std::vector<std::string>& warnings, const SocketCounters& socket,
                          const PacketLoop::Counters& packets) {
   if (socket.overruns > 0) {
@@ -58,6 +54,14 @@ void add_lease_states(std::vector<LimitReport>& limits, const std::optional<Clus
   for (const ClusterLimitReport& lease : cluster->limits) {
     for (LimitReport& limit : limits) {
       if (limit.name == lease.name) limit.state = lease.state;
+    }
+  }
+}
+
+void add_ends(std::vector<LimitReport>& limits, const std::vector<LiveLimit>& live, Nanos to_utc) {
+  for (const LiveLimit& each : live) {
+    for (LimitReport& limit : limits) {
+      if (limit.id == each.id && each.until) limit.expires = rfc3339(each.until->time_since_epoch() + to_utc);
     }
   }
 }
@@ -134,17 +138,19 @@ Service::Answer Service::status() {
     shaper_->snapshot(survey->cursor, kClassesPerSlice, monotonic_now(), survey->snapshot);
     if (!survey->cursor.done) return Progress::more;
     const std::optional<ClusterReport> cluster = cluster_.report();
-    survey->text = background_.run([of = survey->of, snapshot = std::move(survey->snapshot),
-                                    other = status_without_classes(cluster), cluster]() mutable {
-      StatusReport report = status_report(of->policy, snapshot);
-      add_lease_states(report.limits, cluster);
-      report.version = kVersion;
-      report.mode = Mode::shaping;
-      report.rules = other.rules;
-      report.warnings = std::move(other.warnings);
-      report.queues = std::move(other.queues);
-      return status_json(report);
-    });
+    survey->text =
+        background_.run([of = survey->of, snapshot = std::move(survey->snapshot),
+                         other = status_without_classes(cluster), cluster, to_utc = offset_to_utc()]() mutable {
+          StatusReport report = status_report(of->policy, snapshot);
+          add_lease_states(report.limits, cluster);
+          add_ends(report.limits, of->live, to_utc);
+          report.version = kVersion;
+          report.mode = Mode::shaping;
+          report.rules = other.rules;
+          report.warnings = std::move(other.warnings);
+          report.queues = std::move(other.queues);
+          return status_json(report);
+        });
     return Progress::waits;
   });
 }

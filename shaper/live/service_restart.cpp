@@ -57,7 +57,7 @@ void Service::hand_over(const std::string& layout) {
 }
 
 void Service::prepare(std::string_view in_force) {
-  ready_ = read_policy(adopt_queues(in_force), guard_ports_);
+  ready_ = read_in_force(in_force);
   if (*ready_) {
     supervisor_.send("prepared", std::to_string(kImageLayout));
   } else {

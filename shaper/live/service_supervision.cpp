@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kGuardLine = "guard ";
 constexpr std::string_view kPasswordLine = "password ";
+constexpr std::string_view kLiveLine = "live ";
 
 std::vector<PacketId> parse_released(std::string_view text) {
   std::vector<PacketId> ids;
@@ -74,9 +75,14 @@ void Service::on_supervisor(const Request& message) {
 
 /// What another worker told with tell_in_force(). Nothing is read meanwhile, so nothing waits for this.
 void Service::go_on_with(std::string_view in_force) {
-  const Response response = bring_into_force(read_policy(adopt_queues(in_force), guard_ports_));
+  const Response response = bring_into_force(read_in_force(in_force));
   if (response.status != ResponseStatus::ok) throw std::runtime_error(response.body);
   control_.open();
+}
+
+Service::Reading Service::read_in_force(std::string_view in_force) {
+  const std::string policy = adopt_queues(in_force);
+  return read_policy(policy, {guard_ports_, live_});
 }
 
 /// Returns the request to load that stands behind the queues.
@@ -90,6 +96,10 @@ std::string Service::adopt_queues(std::string_view in_force) {
       guard_ports_ = parse_numbers(line.substr(kGuardLine.size()));
       continue;
     }
+    if (line.starts_with(kLiveLine)) {
+      if (auto limit = parse_live_limit_line(line.substr(kLiveLine.size()))) live_.push_back(std::move(*limit));
+      continue;
+    }
     const auto fast = parse_number<std::uint16_t>(take_word(line));
     const auto split = parse_number<std::uint16_t>(take_word(line));
     if (!fast || !split) continue;
@@ -99,13 +109,14 @@ std::string Service::adopt_queues(std::string_view in_force) {
   return std::string(in_force);
 }
 
-/// The guarded ports, the password of Redis behind its file, the queues, a line `FAST SPLIT LINK` each, and behind an
-/// empty line the request to load.
+/// The guarded ports, the password of Redis behind its file, live limits, the queues, a line `FAST SPLIT LINK` each,
+/// and behind an empty line the request to load.
 void Service::tell_in_force() {
   std::string text = fmt::format("{}{}\n", kGuardLine, fmt::join(loaded_->policy.guard_ports, " "));
   if (const auto& cluster = loaded_->host.cluster; cluster && passwords_.contains(cluster->password_file)) {
     text += fmt::format("{}{}\n{}\n", kPasswordLine, cluster->password_file, passwords_[cluster->password_file]);
   }
+  for (const LiveLimit& limit : live_) text += fmt::format("{}{}\n", kLiveLine, live_limit_line(limit));
   std::string blocked;
   for (const auto& [name, pair] : queues_) text += fmt::format("{} {} {}\n", pair.fast, pair.split, name);
   for (const LinkPolicy& link : loaded_->policy.links) {

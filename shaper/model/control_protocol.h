@@ -36,6 +36,11 @@ struct Response {
   friend bool operator==(const Response&, const Response&) = default;
 };
 
+/// `why` is a sentence.
+[[nodiscard]] inline Response refused(std::string why) {
+  return {ResponseStatus::refused, std::move(why)};
+}
+
 [[nodiscard]] std::string encode(const Request& request);
 /// The first line of a response; its body follows.
 [[nodiscard]] std::string encode_head(ResponseStatus status, std::size_t body_bytes);

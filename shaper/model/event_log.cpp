@@ -192,6 +192,10 @@ void EventLog::in_front_of(const Policy& policy, std::span<const event::Name> of
            quote_line(name.name));
   }
   if (!policy.guard_ports.empty()) append(text_, "guard {}\n", fmt::join(policy.guard_ports, ","));
+  for (const LimitPolicy& each : policy.limits) {
+    if (each.live_id == 0) continue;
+    append(text_, "live {} {} {}\n", each.live_id, each.rate.bits_per_second, quote_line(each.selector));
+  }
   class_names_.clear();
   limit_names_.clear();
   for (const ClassPolicy& each : policy.classes) class_names_.push_back(as_word(each.name));

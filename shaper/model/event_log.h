@@ -40,6 +40,13 @@ struct GuardPorts {
   std::vector<std::uint16_t> ports;
 };
 
+/// A live limit of the policy that follows.
+struct Live {
+  std::uint64_t id = 0;
+  DataRate rate;
+  std::string selector;
+};
+
 /// The largest IP packet of a link when the log begins.
 struct Mtu {
   LinkIndex link = 0;
@@ -95,7 +102,7 @@ struct Skipped {
   std::uint64_t lines = 0;
 };
 
-using Body = std::variant<PolicyText, Name, GuardPorts, Mtu, Start, Arrival, Release, QueuesDry, Departed, Swap,
+using Body = std::variant<PolicyText, Name, GuardPorts, Live, Mtu, Start, Arrival, Release, QueuesDry, Departed, Swap,
                           MtuChange, Lost, PassAll, Granted, TakenBack, Refused, Outcome, Skipped>;
 
 }  // namespace event

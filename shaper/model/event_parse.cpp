@@ -173,11 +173,20 @@ event::GuardPorts guard_ports(LineReader& line) {
   return guard;
 }
 
+event::Live live(LineReader& line) {
+  event::Live live;
+  live.id = line.number<std::uint64_t>("the number of a live limit");
+  live.rate = {line.number<std::uint64_t>("a rate in bits per second")};
+  live.selector = line.quoted("a selector in quotation marks");
+  return live;
+}
+
 /// The lines of a log's head, which have no time in front.
 event::Body head_line(std::string_view word, LineReader& line, Instant& at) {
   if (word == "policy") return event::PolicyText{line.quoted("the policy in quotation marks")};
   if (word == "name") return name(line);
   if (word == "guard") return guard_ports(line);
+  if (word == "live") return live(line);
   if (word == "skipped") return event::Skipped{line.number<std::uint64_t>("a number of lines")};
   if (word == "link") {
     event::Mtu mtu;
@@ -190,7 +199,7 @@ event::Body head_line(std::string_view word, LineReader& line, Instant& at) {
     at = Instant{Nanos{line.number<std::int64_t>("a time in nanoseconds")}};
     return start(line);
   }
-  line.fail("a time in nanoseconds, or policy, name, guard, link, start, skipped");
+  line.fail("a time in nanoseconds, or policy, name, guard, live, link, start, skipped");
   return event::Release{};
 }
 

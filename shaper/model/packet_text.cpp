@@ -101,7 +101,8 @@ std::string limits_text(const Policy& policy, const ClassPolicy& chosen) {
   if (chosen.each) add(fmt::format("each {}", each_name(chosen.each->by)), chosen.each->rate);
   for (const LimitIndex index : chosen.limits) {
     const LimitPolicy& limit = policy.limits.at(index);
-    add("limit " + limit.name + (limit.by ? " for each " + describe_key(*limit.by) : ""), limit.rate);
+    add("limit " + limit.name + (limit.match.empty() && limit.by ? " for each " + describe_key(*limit.by) : ""),
+        limit.rate);
   }
   if (const auto link = policy.links.at(chosen.link).rate) add("link", *link);
   if (chosen.over == Over::drop) text += ", dropped above it";

@@ -43,6 +43,8 @@ std::string describe_key(const KeyPolicy& key) {
       return bits("local");
     case EachBy::remote:
       return bits("remote");
+    case EachBy::all:
+      break;
   }
   return "";
 }

@@ -65,8 +65,14 @@ LimitReport limit_report(const LimitPolicy& configured, const LimitSnapshot& sna
   report.rate = snapshot.rate;
   report.scope = configured.scope;
   report.credit = snapshot.credit;
-  if (configured.by) report.by = describe_key(*configured.by);
-  report.keys = snapshot.keys;
+  if (configured.live_id != 0) {
+    report.id = configured.live_id;
+    report.selector = configured.selector;
+    report.keys = 1;
+  } else {
+    if (configured.by) report.by = describe_key(*configured.by);
+    report.keys = snapshot.keys;
+  }
   report.other_flows = snapshot.other_flows;
   report.depth = snapshot.depth;
   report.late_bytes = snapshot.late_bytes;
@@ -235,6 +241,8 @@ std::string_view each_name(EachBy by) {
       return "local";
     case EachBy::remote:
       return "remote";
+    case EachBy::all:
+      break;
   }
   return "";
 }

@@ -102,7 +102,8 @@ struct LimitReport {
   std::uint64_t keys = 0;  ///< buckets that exist
   std::optional<ByteCount> depth;
   ByteCount late_bytes;
-  std::uint64_t other_flows = 0;  ///< of more keys than there may be: they share one bucket
+  std::uint64_t other_flows = 0;        ///< of more keys than there may be: they share one bucket
+  std::optional<std::string> selector;  ///< of a live limit: the flows that it is for
 };
 
 /// One kernel queue.

@@ -94,6 +94,7 @@ void fields(Visit& visit, Either<LimitReport> auto& limit) {
   visit("depth_bytes", limit.depth);
   visit("late_bytes", limit.late_bytes);
   visit("other_flows", limit.other_flows);
+  visit("selector", limit.selector);
 }
 
 template <typename Visit>

@@ -172,6 +172,17 @@ std::string crowded_text(const std::vector<LimitReport>& limits) {
   return text;
 }
 
+std::string live_text(const std::vector<LimitReport>& limits) {
+  std::string text;
+  for (const LimitReport& limit : limits) {
+    if (!limit.id) continue;
+    text += fmt::format("{} is for {}{}; 'shaper unlimit {}' lifts it\n", terminal_text(limit.name),
+                        terminal_text(limit.selector.value_or("")),
+                        limit.expires ? ", until " + terminal_text(*limit.expires) : "", *limit.id);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string status_table(const StatusReport& report) {
@@ -184,7 +195,7 @@ std::string status_table(const StatusReport& report) {
   };
   if (!report.links.empty()) add(link_table(report.links));
   if (!classes.empty()) add(class_table(classes));
-  if (!report.limits.empty()) add(limit_table(report.limits));
+  if (!report.limits.empty()) add(limit_table(report.limits) + live_text(report.limits));
   add(exceptions_text(classes) + late_text(report) + crowded_text(report.limits));
   if (!report.queues.empty()) add(queue_table(report.queues));
   std::string told = advice_text(classes);

@@ -12,6 +12,7 @@
 #include "shaper/model/config.h"
 #include "shaper/model/event_log.h"
 #include "shaper/model/event_names.h"
+#include "shaper/model/live_limits.h"
 #include "shaper/replay/event_stream.h"
 #include "shaper/replay/input.h"
 
@@ -93,6 +94,12 @@ class LogPlayer {
     if (!policy_read) return policy_read.error();
     policy = std::move(*policy_read);
     set_guard_ports(policy, std::exchange(guard_ports_, {}));
+    for (LiveLimit& limit : live_) {
+      auto match = parse_selector(limit.selector, recorded_lookup(names_), policy.mark_mask);
+      if (!match) return match.error();
+      limit.match = std::move(*match);
+    }
+    add_live_limits(policy, std::exchange(live_, {}));
     return {};
   }
 
@@ -124,6 +131,12 @@ class LogPlayer {
 
   std::string on(const event::GuardPorts& line) {
     guard_ports_ = line.ports;
+    return {};
+  }
+
+  std::string on(const event::Live& line) {
+    if (line.rate < kSlowestRate || line.rate > kFastestRate) return "a rate out of range";
+    live_.push_back({line.id, line.rate, std::nullopt, line.selector, {}});
     return {};
   }
 
@@ -269,6 +282,7 @@ class LogPlayer {
   std::vector<event::Name> names_;
   std::size_t written_names_ = 0;
   std::vector<std::uint16_t> guard_ports_;  // of the next policy
+  std::vector<LiveLimit> live_;             // of the next policy
   std::vector<event::Mtu> mtus_;
   std::optional<Shaper> shaper_;
   Instant now_;
