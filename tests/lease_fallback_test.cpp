@@ -250,6 +250,18 @@ TEST(LeaseFallback, AGrantThatWasLostIsForTheSameTime) {
   }
 }
 
+TEST(LeaseFallback, IsNoDebtBehindAnOutage) {
+  Bench bench;
+  fall_back(bench);
+  passed(bench, 1s);
+  LeaseAnswer again = Bench::answer_of(50'000);
+  again.status = LeaseAnswer::Status::replay;
+  bench.answer(*bench.next_ask(), again);
+  bench.core.waiting = {};
+  bench.call();
+  EXPECT_EQ(bench.lease.counters().discarded.value, 0U);
+}
+
 TEST(LeaseFallback, ASlowShareLetsFullFramesPass) {
   LeasePolicy policy = tenant_limit();
   policy.local_rate = 8_kbit;

@@ -98,8 +98,9 @@ void Lease::on_answer(const LeaseAnswer& answer, std::uint64_t sequence, Instant
     counters_.discarded += std::exchange(bytes, {});
     tick_ = now;
   }
-  if (answer.status == LeaseAnswer::Status::replay && policy_.without_redis == WithoutRedis::degrade) {
-    // It was granted long ago, for a time in which the local rule gave something too.
+  const bool for_this_time = answer.status == LeaseAnswer::Status::replay && now - asked_at_ < asked.lease;
+  if (for_this_time && policy_.without_redis == WithoutRedis::degrade) {
+    // It was granted when it was asked for, and the local rule has given something for the same time.
     const ByteCount served = std::min(bytes, counters_.in_fallback - in_fallback_when_asked_);
     counters_.discarded += served;
     bytes -= served;
