@@ -19,7 +19,7 @@
 namespace {
 
 constexpr std::size_t kSmallestFrame = 22;
-constexpr std::size_t kDatagramsPerCall = 64;
+constexpr int kDatagramsPerCall = 64;
 
 /// A connected datagram socket, or -1.
 int connect_to(const char* host, const char* port) {
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     message.msg_hdr.msg_iov = &piece;
     message.msg_hdr.msg_iovlen = 1;
   }
-  const auto gap = std::chrono::nanoseconds{per_second > 0 ? std::nano::den * kDatagramsPerCall / per_second : 0};
+  const auto gap = std::chrono::nanoseconds{per_second > 0 ? std::nano::den * long{kDatagramsPerCall} / per_second : 0};
   for (auto due = std::chrono::steady_clock::now();; due += gap) {
     if (per_second > 0) std::this_thread::sleep_until(due);
     // A full device queue answers ENOBUFS, a port without a listener ECONNREFUSED: both are no end.

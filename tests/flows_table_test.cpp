@@ -2,24 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 
 #include "shaper/model/tables.h"
 #include "shaper/model/text_table.h"
+#include "tests/golden_file.h"
 
 namespace shaper {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::string golden(const std::string& name) {
-  std::ifstream file(std::string(TEST_GOLDEN) + "/" + name);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 FlowReport flow_of(const char* source, const char* destination, std::uint64_t bits_per_second) {
   FlowReport flow;

@@ -3,23 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <sstream>
 
 #include "shaper/core/guard.h"
 #include "shaper/model/tables.h"
+#include "tests/golden_file.h"
 
 namespace shaper {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::string golden(const std::string& name) {
-  std::ifstream file(std::string(TEST_GOLDEN) + "/" + name);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 Policy two_classes() {
   Policy policy;

@@ -6,13 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <random>
 #include <sstream>
 #include <stdexcept>
 
 #include "shaper/model/saved_rules.h"
+#include "tests/golden_file.h"
 
 namespace shaper {
 namespace {
@@ -136,13 +136,6 @@ std::string install_text(const Policy& policy, Family family, const std::string&
   const auto text = rules_to_install(policy, kQueues, family, saved);
   EXPECT_TRUE(text) << text.error();
   return text.value_or("");
-}
-
-std::string golden(const std::string& name) {
-  std::ifstream file{std::string{TEST_GOLDEN} + "/" + name};
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 void add_foreign_rules(FakeMangle& table) {

@@ -151,7 +151,7 @@ Slices Service::bring_about(Wish wish) {
     if (reading) reading->loaded.ordered = job->wish.ordered;
     response = bring_into_force(std::move(reading));
     const bool done = response.status == ResponseStatus::ok;
-    if (done && !job->wish.policy) response.body = job->wish.answer;
+    if (done && job->wish.change_live) response.body = job->wish.answer;
     ::syslog(LOG_NOTICE, "%s: %s", job->wish.log.c_str(), done ? "in force" : "refused");
     return Progress::done;
   };
@@ -176,7 +176,8 @@ Service::Answer Service::guard_too(const std::string& ports, const Peer& peer) {
   all.erase(std::unique(all.begin(), all.end()), all.end());
   if (all == guarded) return Response{};
   guard_ports_ = std::move(all);
-  return load(loaded_->file + '\n' + loaded_->text, peer, false);
+  return bring_about(
+      {{}, false, {}, {}, fmt::format("uid {}: guard ports {}", peer.user, fmt::join(guard_ports_, " "))});
 }
 
 Service::Reading Service::read_policy(const std::string& body, Beside beside) {

@@ -60,9 +60,9 @@ class Service {
   /// Somebody wants another policy in force, or other live limits beside it.
   struct Wish {
     std::optional<std::string> policy;  ///< a line with the file's name, and the text; absent: that in force
-    bool ordered = false;
+    bool ordered = false;               ///< as Loaded has it
     std::function<void(std::vector<LiveLimit>&)> change_live;
-    std::string answer;  ///< absent with a policy: that has its own
+    std::string answer;  ///< if live limits change; else it is that of bring_into_force()
     std::string log;     ///< who wanted what
   };
   /// A policy that may come into force, made away from the packets.
