@@ -101,6 +101,18 @@ TEST(NarrowLimit, IsForAnOwnerWhoBecomesKnown) {
   EXPECT_EQ(sim.broken(), "");
 }
 
+TEST(NarrowLimit, AsksForNoOwnerWhereNoneIsNamed) {
+  Sim sim({.policy = narrow(1_mbit)});
+  Packet packet = packet_of(kFirst);
+  for (int n = 0; n < 10; ++n) sim.send(packet);
+  EXPECT_GT(sim.held(), 0U);
+  packet.user = 1000;
+  sim.send(packet);
+  EXPECT_EQ(sim.flows().at(0).user, 1000U) << "it is known though packets wait";
+  sim.drain();
+  EXPECT_EQ(sim.broken(), "");
+}
+
 TEST(NarrowLimit, SplitsTheSuperPacketsOfItsFlowsOnly) {
   Sim sim({.policy = narrow()});
   sim.add(greedy(super_packet_of(kFirst), 3));

@@ -206,7 +206,7 @@ void Shaper::State::follow_owner(Flow& flow, const Packet& packet, Instant now) 
   if (index != flow.owner->index()) {
     flow.owner->detach(flow);
     scheduler_->classes()[index]->queue.attach(flow, now);
-  } else {
+  } else if (by_owner || by_user) {
     flow.owner->change_owner(flow, now);
   }
 }
