@@ -167,6 +167,7 @@ ClusterReport full_cluster() {
   limit.sent = {123'456};
   limit.lease_age = 12ms;
   limit.lacks = {1'000};
+  limit.wait = 2ms;
   limit.contended = true;
   limit.config = 3;
   limit.config_mismatch = true;

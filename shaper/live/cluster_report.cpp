@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "shaper/cluster/lease_script.h"
 #include "shaper/live/clock.h"
 #include "shaper/live/cluster_limits.h"
 #include "shaper/live/lease_words.h"
@@ -21,6 +22,8 @@ constexpr std::chrono::seconds kRecent{60};
 constexpr std::chrono::seconds kClocksDiffer{1};
 
 constexpr std::chrono::seconds kBetweenLogs{1};
+
+constexpr ByteCount kFrame{1'514};
 
 /// What holds for a limit on this host while nobody answers.
 std::string consequence(const LimitPolicy& limit, DataRate fallback_rate) {
@@ -81,6 +84,7 @@ void ClusterLimits::add(ClusterLimitReport& limit, const Bucket& bucket, Instant
   limit.contended |= answer.contended;
   if (limits_[bucket.key.limit].by) return;
   limit.lacks = {answer.burst.value - static_cast<std::uint64_t>(answer.tokens)};
+  limit.wait = waiting_time(answer, std::max(bucket.demand.waiting, kFrame));
   if (answer.contended) limit.share = answer.share;
 }
 

@@ -53,7 +53,9 @@ void add_lease_states(std::vector<LimitReport>& limits, const std::optional<Clus
   if (!cluster) return;
   for (const ClusterLimitReport& lease : cluster->limits) {
     for (LimitReport& limit : limits) {
-      if (limit.name == lease.name) limit.state = lease.state;
+      if (limit.name != lease.name) continue;
+      limit.state = lease.state;
+      limit.wait = lease.wait;
     }
   }
 }

@@ -104,6 +104,7 @@ struct LimitReport {
   ByteCount late_bytes;
   std::uint64_t other_flows = 0;        ///< of more keys than there may be: they share one bucket
   std::optional<std::string> selector;  ///< of a live limit: the flows that it is for
+  std::optional<Nanos> wait;            ///< of a limit over several hosts: as in ClusterLimitReport
 };
 
 /// One kernel queue.
@@ -188,6 +189,7 @@ struct ClusterLimitReport {
   DataRate want;                   ///< what this host's traffic could use, by its latest ask
   std::optional<Nanos> lease_age;  ///< since the latest answer; of several buckets, the oldest that is in use
   std::optional<ByteCount> lacks;  ///< what the bucket in Redis lacks to be full; absent with `by`
+  std::optional<Nanos> wait;       ///< until it covers what waits here, if nobody else takes of it; absent with `by`
   bool contended = false;          ///< all hosts together want more than there is
   std::uint64_t config = 0;        ///< version of rate and burst in force
   bool config_mismatch = false;    ///< they are not those of this host's file

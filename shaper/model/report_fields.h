@@ -95,6 +95,7 @@ void fields(Visit& visit, Either<LimitReport> auto& limit) {
   visit("late_bytes", limit.late_bytes);
   visit("other_flows", limit.other_flows);
   visit("selector", limit.selector);
+  visit("wait_us", limit.wait);
 }
 
 template <typename Visit>
@@ -181,6 +182,7 @@ void fields(Visit& visit, Either<ClusterLimitReport> auto& limit) {
   visit("want_bps", limit.want);
   visit("lease_age_us", limit.lease_age);
   visit("bucket_bytes", limit.lacks);
+  visit("wait_us", limit.wait);
   visit("contended", limit.contended);
   visit("config", limit.config);
   visit("config_mismatch", limit.config_mismatch);
