@@ -237,6 +237,7 @@ void ClassQueue::inherit(ClassQueue& before, Instant now) {
   late_nanobits_ = before.late_nanobits_;
   meter_ = before.meter_;
   delays_ = before.delays_;
+  recent_ = before.recent_;
   if (before.splits_ && smallest_) splits_ = *smallest_ < kSplitAgainstBelow;
   if (ceil_ && before.ceil_) {
     ceil_spec_->frame = std::max(ceil_spec_->frame, before.ceil_spec_->frame);
@@ -266,6 +267,11 @@ void ClassQueue::forget_unused_buckets() {
 
 // --- A look from outside ---------------------------------------------------------------------------------------------
 
+Holder ClassQueue::holder_of(const KeyedBucket& bucket) const {
+  if (each_ && bucket.home == &*each_) return Holder::each;
+  return bucket.home->uses_grants() ? Holder::cluster : Holder::limit;
+}
+
 ClassSnapshot ClassQueue::snapshot(Instant now) const {
   ClassSnapshot snapshot;
   snapshot.index = index_;
@@ -288,6 +294,9 @@ ClassSnapshot ClassQueue::snapshot(Instant now) const {
   snapshot.late_bytes = {static_cast<std::uint64_t>(late / kNanobitsPerByte)};
   snapshot.flows = flows_;
   snapshot.delay = delays_.summary(traffic_.sent_packets);
+  const auto recent = recent_.sums(now);
+  snapshot.recent.sent = recent.front();
+  std::copy(recent.begin() + 1, recent.end(), snapshot.recent.drops.begin());
   return snapshot;
 }
 

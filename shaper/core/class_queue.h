@@ -24,6 +24,7 @@
 #include "shaper/core/limit.h"
 #include "shaper/core/policy.h"
 #include "shaper/core/snapshot.h"
+#include "shaper/core/standing.h"
 
 namespace shaper {
 
@@ -70,6 +71,8 @@ class ClassQueue {
 
   /// The bucket of its own ceil, charged with the rest.
   [[nodiscard]] std::optional<Meter>& ceil() { return ceil_; }
+  [[nodiscard]] const std::optional<Meter>& ceil() const { return ceil_; }
+  [[nodiscard]] const std::optional<BucketSpec>& ceil_spec() const { return ceil_spec_; }
   /// Whether its packets may ever have to wait.
   [[nodiscard]] bool may_wait() const { return smallest_ || narrow_; }
   /// Whether super-packets are too long for the smallest rate on the flow's way and must be cut.
@@ -86,7 +89,7 @@ class ClassQueue {
   void carry(Image& image, Instant now);
 
   /// The flow goes to another class: appends what it holds to `packets`, as if that had never been here.
-  void give_up(Flow& flow, std::vector<HeldPacket>& packets);
+  void give_up(Flow& flow, std::vector<HeldPacket>& packets, Instant now);
   /// Drops up to `packets`, one after the other from whichever flow holds most then: too many are held altogether.
   void make_room(std::size_t packets, Instant now, Verdicts& out);
   /// Drops what the flow holds if a bucket on its way refuses it.
@@ -103,7 +106,11 @@ class ClassQueue {
   [[nodiscard]] std::optional<FlowKey> shared_bucket(const FlowKey& flow) const;
   [[nodiscard]] ClassSnapshot snapshot(Instant now) const;
 
+  /// Which kind of bucket that is, of those of its flows' keys.
+  [[nodiscard]] Holder holder_of(const KeyedBucket& bucket) const;
+
   bool changed = false;  ///< it is among the changed ones of the schedule
+  Standing standing;     ///< of the class
 
  private:
   using FreshHosts = IntrusiveList<Host, &Host::fresh_previous, &Host::fresh_next>;
@@ -135,12 +142,13 @@ class ClassQueue {
   [[nodiscard]] bool is_fresh(const Flow& flow) const;
   void activate(Flow& flow, Instant now, Verdicts& out);
   void take_place(Flow& flow, bool resumes, Instant now, Verdicts& out);
-  void enlist(Flow& flow, bool resumes);
-  void delist(Flow& flow);
+  void enlist(Flow& flow, bool resumes, Instant now);
+  void begin_hold(Flow& flow, Instant now) const;
+  void delist(Flow& flow, Instant now);
   void relist(Host& host);
   [[nodiscard]] KeyedBucket* reserve(Flow& flow, bool resumes, Instant now);
   void release(Flow& flow);
-  static void sleep(Flow& flow, KeyedBucket& bucket, bool resumes);
+  void sleep(Flow& flow, KeyedBucket& bucket, bool resumes, Instant now) const;
   static void set_alarm(KeyedBucket& bucket, Schedule& schedule);
   void wake_at_buckets_of(const Flow& flow, Instant now, Verdicts& out);
   void note_change();
@@ -151,9 +159,9 @@ class ClassQueue {
   HeldPacket take_head(Flow& flow);
   void count_backlog(Flow& flow, ByteCount before);
   void keep_bounds(Flow& flow, Instant now, Verdicts& out);
-  void discard_head(Flow& flow, DropReason reason, Verdicts& out);
+  void discard_head(Flow& flow, DropReason reason, Instant now, Verdicts& out);
   void leave(Flow& flow, const HeldPacket& packet, Decision decision, Instant now, Verdicts& out);
-  void drop(Flow& flow, const HeldPacket& packet, DropReason reason, Verdicts& out);
+  void drop(Flow& flow, const HeldPacket& packet, DropReason reason, Instant now, Verdicts& out);
 
   // What the policy asks for.
   ClassPolicy policy_;
@@ -198,6 +206,7 @@ class ClassQueue {
   Uint128 late_nanobits_ = 0;
   RateMeter meter_;
   DelayHistogram delays_;
+  SlidingSums<60, 1 + kDropReasons> recent_;  // packets: sent, and dropped by reason
 };
 
 }  // namespace shaper

@@ -90,8 +90,15 @@ void ClassQueue::activate(Flow& flow, Instant now, Verdicts& out) {
   take_place(flow, false, now, out);
 }
 
-void ClassQueue::enlist(Flow& flow, bool resumes) {
+/// The flow takes a place in a list.
+void ClassQueue::begin_hold(Flow& flow, Instant now) const {
+  if (!flow.holds) flow.holds = std::make_unique<HoldMeter>();
+  flow.holds->begin(standing, now);
+}
+
+void ClassQueue::enlist(Flow& flow, bool resumes, Instant now) {
   flow.state = FlowState::awake;
+  begin_hold(flow, now);
   note_change();
   if (policy_.fair == Fair::off) return by_arrival_.update(flow);
   FlowList& list = flow.fresh ? flow.host->fresh : flow.host->old;
@@ -100,11 +107,13 @@ void ClassQueue::enlist(Flow& flow, bool resumes) {
 }
 
 /// Takes the flow out of whatever list it is in. Its host keeps its place until relist().
-void ClassQueue::delist(Flow& flow) {
+void ClassQueue::delist(Flow& flow, Instant now) {
   if (flow.state == FlowState::asleep) {
+    flow.holds->end_asleep(holder_of(*flow.sleeps), now);
     (flow.fresh ? flow.sleeps->fresh : flow.sleeps->old).remove(flow);
     flow.sleeps = nullptr;
   } else if (flow.state == FlowState::awake) {
+    flow.holds->end_awake(standing, now);
     note_change();
     if (policy_.fair == Fair::off) {
       by_arrival_.remove(flow);
@@ -139,7 +148,7 @@ void ClassQueue::send_head(Flow& flow, Decision decision, Instant now, Verdicts&
     bucket->home->rate.add(length, now);
   }
   Host& host = *flow.host;
-  delist(flow);
+  delist(flow, now);
   const HeldPacket packet = take_head(flow);
   const auto bytes = static_cast<std::int64_t>(length.value);
   host.deficit -= bytes;
@@ -165,8 +174,8 @@ void ClassQueue::drop_head(Flow& flow, DropReason reason, Instant now, Verdicts&
   const bool awake = flow.state == FlowState::awake;
   if (awake) release(flow);
   KeyedBucket* sleeps = flow.sleeps;
-  delist(flow);
-  discard_head(flow, reason, out);
+  delist(flow, now);
+  discard_head(flow, reason, now, out);
   if (!flow.idle()) take_place(flow, true, now, out);
   relist(*flow.host);
   if (awake) wake_at_buckets_of(flow, now, out);
@@ -180,13 +189,13 @@ void ClassQueue::drop_head(Flow& flow, DropReason reason, Instant now, Verdicts&
 void ClassQueue::take_place(Flow& flow, bool resumes, Instant now, Verdicts& out) {
   while (!flow.idle()) {
     KeyedBucket* lacking = reserve(flow, resumes, now);
-    if (lacking == nullptr) return enlist(flow, resumes);
+    if (lacking == nullptr) return enlist(flow, resumes, now);
     const std::optional<Instant> ready = lacking->meter.ready_at(flow.head->wire_bytes);
     if (std::max(now, ready.value_or(now)) <= deadline(flow)) {
-      sleep(flow, *lacking, resumes);
+      sleep(flow, *lacking, resumes, now);
       return set_alarm(*lacking, schedule_);
     }
-    discard_head(flow, DropReason::max_delay, out);
+    discard_head(flow, DropReason::max_delay, now, out);
   }
 }
 
@@ -197,7 +206,7 @@ bool ClassQueue::keeps_place(Flow& flow, Instant now, Verdicts& out) {
   });
   if (covered) return true;
   release(flow);
-  delist(flow);
+  delist(flow, now);
   take_place(flow, true, now, out);
   relist(*flow.host);
   return false;
@@ -226,7 +235,8 @@ void ClassQueue::release(Flow& flow) {
   for (KeyedBucket* bucket : flow.buckets) bucket->meter.release(flow.head->wire_bytes);
 }
 
-void ClassQueue::sleep(Flow& flow, KeyedBucket& bucket, bool resumes) {
+void ClassQueue::sleep(Flow& flow, KeyedBucket& bucket, bool resumes, Instant now) const {
+  begin_hold(flow, now);
   FlowList& list = flow.fresh ? bucket.fresh : bucket.old;
   resumes ? list.push_front(flow) : list.push_back(flow);
   flow.sleeps = &bucket;
@@ -247,12 +257,12 @@ void ClassQueue::wake_sleepers(KeyedBucket& bucket, Schedule& schedule, bool ins
     const ByteCount length = flow->head->wire_bytes;
     const Instant ready = bucket.meter.ready_at(length).value_or(now);
     if (std::max(now, ready) > owner.deadline(*flow)) {
-      owner.delist(*flow);
-      owner.discard_head(*flow, DropReason::max_delay, out);
+      owner.delist(*flow, now);
+      owner.discard_head(*flow, DropReason::max_delay, now, out);
       owner.take_place(*flow, true, now, out);
     } else if (bucket.meter.has_free(length) || (insists && bucket.meter.covers(length))) {
       insists = false;
-      owner.delist(*flow);
+      owner.delist(*flow, now);
       owner.take_place(*flow, true, now, out);
     } else {
       break;

@@ -14,7 +14,7 @@ bool ClassQueue::admit(Flow& flow, const HeldPacket& packet, Instant now, Verdic
   in_packets_ += packet.frames;
   if (!may_wait()) return true;
   if (now > packet.arrival + patience(flow)) {
-    drop(flow, packet, DropReason::max_delay, out);
+    drop(flow, packet, DropReason::max_delay, now, out);
     return false;
   }
   if (ceil_) {
@@ -32,11 +32,11 @@ bool ClassQueue::admit(Flow& flow, const HeldPacket& packet, Instant now, Verdic
     limit->accrue(now);
   }
   if (is_refused(flow)) {
-    drop(flow, packet, DropReason::refused, out);
+    drop(flow, packet, DropReason::refused, now, out);
     return false;
   }
   if (policy_.over != Over::drop || conforms(flow, packet.wire_bytes)) return true;
-  drop(flow, packet, DropReason::policed, out);
+  drop(flow, packet, DropReason::policed, now, out);
   return false;
 }
 
@@ -159,9 +159,9 @@ void ClassQueue::keep_bounds(Flow& flow, Instant now, Verdicts& out) {
   }
 }
 
-void ClassQueue::give_up(Flow& flow, std::vector<HeldPacket>& packets) {
+void ClassQueue::give_up(Flow& flow, std::vector<HeldPacket>& packets, Instant now) {
   assert(flow.buckets.empty());  // nobody waits for what it had reserved
-  delist(flow);
+  delist(flow, now);
   relist(*flow.host);
   while (!flow.idle()) {
     packets.push_back(take_head(flow));
@@ -177,15 +177,16 @@ void ClassQueue::make_room(std::size_t packets, Instant now, Verdicts& out) {
 
 // --- Packets leave ---------------------------------------------------------------------------------------------------
 
-void ClassQueue::discard_head(Flow& flow, DropReason reason, Verdicts& out) {
-  drop(flow, take_head(flow), reason, out);
+void ClassQueue::discard_head(Flow& flow, DropReason reason, Instant now, Verdicts& out) {
+  drop(flow, take_head(flow), reason, now, out);
 }
 
-void ClassQueue::drop(Flow& flow, const HeldPacket& packet, DropReason reason, Verdicts& out) {
+void ClassQueue::drop(Flow& flow, const HeldPacket& packet, DropReason reason, Instant now, Verdicts& out) {
   for (Traffic* traffic : {&flow.traffic, &traffic_}) {
     traffic->drops[static_cast<std::size_t>(reason)] += packet.frames;
     traffic->dropped_bytes += {packet.ip_bytes};
   }
+  recent_.add(1 + static_cast<std::size_t>(reason), packet.frames, now);
   out.push_back({packet.id, Decision::drop, reason, packet.frames, index_, packet.wire_bytes, Nanos{0}, 0});
 }
 
@@ -205,6 +206,7 @@ void ClassQueue::leave(Flow& flow, const HeldPacket& packet, Decision decision, 
   }
   flow.meter.add(packet.wire_bytes, now);
   meter_.add(packet.wire_bytes, now);
+  recent_.add(0, packet.frames, now);
   if (delay > Nanos{0}) {
     if (!flow.delays) flow.delays = std::make_unique<DelayHistogram>();
     flow.delays->add(delay, packet.frames);
@@ -216,7 +218,7 @@ void ClassQueue::pass(Flow& flow, Instant now, Verdicts& out) {
   const bool awake = flow.state == FlowState::awake;
   if (awake) release(flow);
   KeyedBucket* sleeps = flow.sleeps;
-  delist(flow);
+  delist(flow, now);
   relist(*flow.host);
   while (!flow.idle()) leave(flow, take_head(flow), Decision::pass, now, out);
   if (awake) wake_at_buckets_of(flow, now, out);

@@ -15,6 +15,7 @@
 #include "shaper/core/indexed_heap.h"
 #include "shaper/core/intrusive_list.h"
 #include "shaper/core/schedule.h"
+#include "shaper/core/standing.h"
 #include "shaper/core/statistics.h"
 #include "shaper/core/verdict.h"
 
@@ -80,6 +81,7 @@ struct Flow {
   Traffic traffic;
   RateMeter meter;
   std::unique_ptr<DelayHistogram> delays;  ///< allotted at the first delay
+  std::unique_ptr<HoldMeter> holds;        ///< as soon as it waits
 
   /// All but its key, its packets and its places.
   template <typename Image>

@@ -31,6 +31,11 @@ Flow* FlowTable::find(const FlowKey& key) {
   return found == flows_.end() ? nullptr : &found->second;
 }
 
+const Flow* FlowTable::find(const FlowKey& key) const {
+  const auto found = flows_.find(key);
+  return found == flows_.end() ? nullptr : &found->second;
+}
+
 Flow& FlowTable::insert(const FlowKey& key, Instant now) {
   Flow& flow = flows_.try_emplace(key, key, now).first->second;
   by_age_.push_back(flow);

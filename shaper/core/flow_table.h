@@ -25,6 +25,7 @@ class FlowTable {
   FlowTable(std::uint32_t max_flows, HashKey key);
 
   [[nodiscard]] Flow* find(const FlowKey& key);
+  [[nodiscard]] const Flow* find(const FlowKey& key) const;
 
   /// Makes room: forgets flows that are silent for long, and one that is not if the table is full. False: it is full of
   /// flows that cannot be forgotten. `epoch` is that of the detours now.

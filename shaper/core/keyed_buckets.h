@@ -53,6 +53,7 @@ class KeyedBuckets {
 
   /// From now on they spend grants.
   void use_grants() { grants_ = true; }
+  [[nodiscard]] bool uses_grants() const { return grants_; }
 
   [[nodiscard]] FlowKey key_of(const FlowKey& flow, Direction direction) const {
     return bucket_key(by_, flow, direction);

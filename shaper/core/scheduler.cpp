@@ -122,6 +122,7 @@ void Scheduler::place(ScheduledClass& cls, Instant now, Verdicts& out) {
       }
       if (!ceil->covers(length)) {
         ceil->set_waited(true);
+        cls.queue.standing.move_to(Holder::ceil, now);
         return schedule_.set(cls, ready);
       }
     }
@@ -141,6 +142,7 @@ bool Scheduler::lets_in(const Limit& limit, ByteCount length) {
 
 /// Out of every order; what was reserved is free again.
 void Scheduler::take_out(ScheduledClass& cls, Instant now) {
+  cls.queue.standing.move_to(std::nullopt, now);
   schedule_.alarms.remove(cls);
   if (ShareOrder::holds(cls.lent)) {
     changed(cls.link);
@@ -180,6 +182,7 @@ bool Scheduler::enters_limits(ScheduledClass& cls, ByteCount length, Instant now
       if (!entered.waiting.empty()) changed(entered);
     }
     limit.waiting.join(seat.seat);
+    cls.queue.standing.move_to(limit.grants() ? Holder::cluster : Holder::limit, now);
     cls.waits_at = &seat;
     return false;
   }
@@ -189,6 +192,7 @@ bool Scheduler::enters_limits(ScheduledClass& cls, ByteCount length, Instant now
 void Scheduler::join_link(ScheduledClass& cls, ByteCount length, Instant now) {
   Link& link = cls.link;
   link.lent.join(cls.lent);
+  cls.queue.standing.move_to(Holder::link, now);
   changed(link);
   if (!cls.guarantee) return;
   Guarantee& guarantee = *cls.guarantee;

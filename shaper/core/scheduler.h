@@ -131,6 +131,11 @@ class Scheduler {
   [[nodiscard]] const std::vector<std::unique_ptr<Link>>& links() const { return links_; }
   [[nodiscard]] HeldPackets& held() { return schedule_.held; }
   [[nodiscard]] ClassSnapshot snapshot(const ScheduledClass& cls, Instant now) const;
+  /// What the packets of the class wait for, and those of a flow.
+  [[nodiscard]] std::optional<HeldBy> held_by(const ScheduledClass& cls) const;
+  [[nodiscard]] std::optional<HeldBy> held_by(const Flow& flow) const;
+  /// Fills in what is to be said of that bucket, where the flow holds packets.
+  void describe_holder(const Flow& flow, Instant now, HoldSnapshot& hold) const;
 
  private:
   void place(ScheduledClass& cls, Instant now, Verdicts& out);

@@ -169,7 +169,52 @@ ClassSnapshot Scheduler::snapshot(const ScheduledClass& cls, Instant now) const 
   ClassSnapshot snapshot = cls.queue.snapshot(now);
   snapshot.borrowed_bytes = cls.borrowed;
   if (cls.guarantee) snapshot.guarantee = cls.guarantee->spec.rate;
+  snapshot.held_by = held_by(cls);
   return snapshot;
+}
+
+// --- What packets wait for -------------------------------------------------------------------------------------------
+
+std::optional<HeldBy> Scheduler::held_by(const ScheduledClass& cls) const {
+  const std::optional<Holder> holder = cls.queue.standing.holder();
+  if (!holder) return std::nullopt;
+  HeldBy held{*holder, std::nullopt};
+  for (std::size_t i = 0; i < limits_.size() && cls.waits_at != nullptr; ++i) {
+    if (limits_[i].get() == cls.waits_at->limit) held.limit = static_cast<LimitIndex>(i);
+  }
+  return held;
+}
+
+std::optional<HeldBy> Scheduler::held_by(const Flow& flow) const {
+  if (flow.idle()) return std::nullopt;
+  if (flow.sleeps == nullptr) return held_by(*classes_[flow.owner->index()]);
+  HeldBy held{flow.owner->holder_of(*flow.sleeps), std::nullopt};
+  for (std::size_t i = 0; i < limits_.size(); ++i) {
+    const auto& keyed = limits_[i]->keyed;
+    if (keyed && &*keyed == flow.sleeps->home) held.limit = static_cast<LimitIndex>(i);
+  }
+  return held;
+}
+
+void Scheduler::describe_holder(const Flow& flow, Instant now, HoldSnapshot& hold) const {
+  if (!hold.flow.held_by) return;
+  const ScheduledClass& cls = *classes_[flow.owner->index()];
+  const auto [meter, spec] = [&]() -> std::pair<const Meter*, const BucketSpec*> {
+    if (flow.sleeps != nullptr) return {&flow.sleeps->meter, &flow.sleeps->home->spec()};
+    if (cls.waits_at != nullptr) return {&*cls.waits_at->limit->meter, &cls.waits_at->limit->spec};
+    if (hold.flow.held_by->holder == Holder::ceil) return {&*cls.queue.ceil(), &*cls.queue.ceil_spec()};
+    return {cls.link.meter ? &*cls.link.meter : nullptr, cls.link.spec ? &*cls.link.spec : nullptr};
+  }();
+  if (meter == nullptr) return;
+  if (const Wallet* wallet = meter->wallet()) {
+    hold.credit = wallet->left_at(now);
+  } else {
+    hold.rate = spec->rate;
+    hold.depth = spec->depth();
+    hold.credit = meter->credit_at(now);
+  }
+  const std::optional<Instant> ready = meter->ready_at(flow.head->wire_bytes);
+  if (ready) hold.earliest = std::max(*ready, now);
 }
 
 }  // namespace shaper

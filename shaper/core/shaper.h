@@ -133,7 +133,13 @@ class Shaper {
   };
   [[nodiscard]] Explanation explain(const Packet& packet) const;
 
+  /// The flow of such packets, and why it is no faster; nothing: none was seen lately.
+  [[nodiscard]] std::optional<HoldSnapshot> hold(const Packet& packet, Instant now) const;
+
   [[nodiscard]] CoreSnapshot snapshot(Instant now) const;
+
+  /// The same with one class only.
+  [[nodiscard]] CoreSnapshot snapshot(ClassIndex of_class, Instant now) const;
 
   /// The same in pieces: links, limits and totals come with the first call, then about `budget` classes with each.
   void snapshot(ClassCursor& cursor, std::size_t budget, Instant now, CoreSnapshot& snapshot) const;

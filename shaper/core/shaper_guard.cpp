@@ -41,7 +41,7 @@ void Shaper::State::charge_guarded(Flow& flow, ByteCount length, Instant now, Ve
 /// To the class of the policy, where what the flow holds arrives as if it had not been let in before.
 void Shaper::State::leave_guard(Flow& flow, Instant now, Verdicts& out) {
   moving_.clear();
-  flow.owner->give_up(flow, moving_);
+  flow.owner->give_up(flow, moving_, now);
   flow.owner->detach(flow);
   const ClassIndex index = classifier_.classify(packet_like(flow, flow.key.link)).class_index;
   scheduler_->classes()[index]->queue.attach(flow, now);

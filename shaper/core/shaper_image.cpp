@@ -14,15 +14,21 @@ void HeldPacket::carry(Image& image) {
   image(id, frames, ip_bytes, wire_bytes, arrival, fwmark, can_be_marked);
 }
 
+template <typename Image, typename Value>
+void carry_if_there(Image& image, std::unique_ptr<Value>& value) {
+  bool is_there = value != nullptr;
+  image(is_there);
+  if (!is_there) return;
+  if (!value) value = std::make_unique<Value>();
+  image(*value);
+}
+
 template <typename Image>
 void Flow::carry(Image& image) {
   image(user, group, last_mark, last_dscp, codel, split, detour_epoch, segment, supers, guard_credit, busy_since,
         first_seen, last_seen, in_reserve, traffic, meter);
-  bool has_delays = delays != nullptr;
-  image(has_delays);
-  if (!has_delays) return;
-  if (!delays) delays = std::make_unique<DelayHistogram>();
-  image(*delays);
+  carry_if_there(image, delays);
+  carry_if_there(image, holds);
 }
 
 /// Nothing is promised or spent: the places are taken anew, and what was charged has left.
@@ -75,7 +81,7 @@ void Link::carry(Image& image) {
 
 template <typename Image>
 void ClassQueue::carry(Image& image, Instant now) {
-  image(splits_, traffic_, in_packets_, lost_packets_, passed_packets_, late_nanobits_, meter_, delays_);
+  image(splits_, traffic_, in_packets_, lost_packets_, passed_packets_, late_nanobits_, meter_, delays_, recent_);
   image.expect(ceil_.has_value());
   image.expect(each_.has_value());
   if (ceil_) {

@@ -40,6 +40,9 @@ class Shaper::State {
   void stirred(std::vector<LimitKey>& buckets);
   void pass_all(Instant now, Verdicts& out);
   [[nodiscard]] Explanation explain(const Packet& packet) const;
+  [[nodiscard]] std::optional<HoldSnapshot> hold(const Packet& packet, Instant now) const;
+  [[nodiscard]] CoreSnapshot without_classes(Instant now) const;
+  [[nodiscard]] CoreSnapshot with_class(ClassIndex index, Instant now) const;
   void snapshot(ClassCursor& cursor, std::size_t budget, Instant now, CoreSnapshot& snapshot) const;
   void flows(FlowCursor& cursor, std::size_t budget, Instant now, std::vector<FlowSnapshot>& flows) const;
 
@@ -47,7 +50,7 @@ class Shaper::State {
   void begin(Instant now);
   [[nodiscard]] ScheduledClass& class_of(const Flow& flow) const { return *scheduler_->classes()[flow.owner->index()]; }
   [[nodiscard]] FlowKey key_of(const Packet& packet) const;
-  [[nodiscard]] static FlowActivity activity_of(const Flow& flow, Instant now);
+  [[nodiscard]] FlowSnapshot snapshot_of(const Flow& flow, Instant now) const;
   Flow& flow_of(const Packet& packet, Instant now);
   Flow& make_flow(const FlowKey& key, const Packet& packet, ClassIndex index, Instant now);
   void follow_owner(Flow& flow, const Packet& packet, Instant now);

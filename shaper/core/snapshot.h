@@ -36,6 +36,31 @@ struct Traffic {
   }
 };
 
+/// The kinds of buckets that packets wait for.
+enum class Holder : std::uint8_t {
+  each,     ///< of the class's `each`: the flow's own
+  ceil,     ///< of its class
+  limit,    ///< of a named or a live limit
+  cluster,  ///< the grants of a limit over several hosts
+  link,     ///< or its turn there
+};
+inline constexpr std::size_t kHolders = 5;
+
+/// Times by Holder.
+using HoldTimes = std::array<Nanos, kHolders>;
+
+/// What a packet waits for.
+struct HeldBy {
+  Holder holder = Holder::link;
+  std::optional<LimitIndex> limit;  ///< which one, where it is one
+};
+
+/// Packets of about the last minute that were sent, and that were dropped.
+struct RecentPackets {
+  std::uint64_t sent = 0;
+  std::array<std::uint64_t, kDropReasons> drops{};
+};
+
 struct ClassSnapshot {
   ClassIndex index = 0;
   Traffic traffic;
@@ -53,6 +78,8 @@ struct ClassSnapshot {
   std::optional<Nanos> wait;          ///< what a full frame that came now would wait for the class's bucket
   std::uint32_t flows = 0;
   DelaySummary delay;
+  std::optional<HeldBy> held_by;  ///< absent: nothing waits, or flows wait for buckets of their own
+  RecentPackets recent;
 };
 
 struct LinkSnapshot {
@@ -103,6 +130,18 @@ struct FlowSnapshot {
   Instant first_seen;
   Instant last_seen;
   FlowActivity activity = FlowActivity::idle;
+  std::optional<HeldBy> held_by;  ///< absent: nothing of it waits
+};
+
+/// A flow, and why it is no faster.
+struct HoldSnapshot {
+  FlowSnapshot flow;
+  // Of the bucket that it waits for:
+  std::optional<DataRate> rate;     ///< absent for a link without a limit, and where grants are spent
+  std::optional<ByteCount> credit;  ///< absent for a link without a limit
+  std::optional<ByteCount> depth;   ///< as `rate`
+  std::optional<Instant> earliest;  ///< that its next packet may leave; absent: nothing waits, or not before a grant
+  HoldTimes minute{};               ///< for how long it was held in about the last minute, by what
 };
 
 /// Where the next piece of a listing of classes begins.

@@ -10,38 +10,55 @@
 
 namespace shaper {
 
-/// Bytes per second over a sliding second, from two counters: the second that runs, and the share of the one before it
-/// that the sliding second still covers.
-class RateMeter {
+/// Sums over a sliding time of `kSeconds`, each from two counters: of the period that runs, and of the one before it,
+/// of which that share counts that the sliding time still covers.
+template <std::int64_t kSeconds, std::size_t kSums>
+class SlidingSums {
  public:
-  void add(ByteCount bytes, Instant now) {
+  using Sums = std::array<std::uint64_t, kSums>;
+
+  void add(std::size_t sum, std::uint64_t amount, Instant now) {
     advance(now);
-    current_ += bytes;
+    current_[sum] += amount;
   }
 
-  [[nodiscard]] DataRate rate(Instant now) const {
-    RateMeter meter = *this;
-    meter.advance(now);
-    const auto covered = static_cast<std::uint64_t>((kSecond - (now - meter.start_)).count());
-    const Uint128 share = static_cast<Uint128>(meter.previous_.value) * covered / std::nano::den;
-    return {8 * (meter.current_.value + static_cast<std::uint64_t>(share))};
+  [[nodiscard]] Sums sums(Instant now) const {
+    SlidingSums at = *this;
+    at.advance(now);
+    const auto covered = static_cast<std::uint64_t>((kPeriod - (now - at.start_)).count());
+    Sums sums = at.current_;
+    for (std::size_t i = 0; i < kSums; ++i) {
+      const Uint128 share = static_cast<Uint128>(at.previous_[i]) * covered / static_cast<Uint128>(kPeriod.count());
+      sums[i] += static_cast<std::uint64_t>(share);
+    }
+    return sums;
   }
 
  private:
-  static constexpr Nanos kSecond{std::nano::den};
+  static constexpr Nanos kPeriod = std::chrono::seconds{kSeconds};
 
   void advance(Instant now) {
     const Nanos elapsed = now - start_;
-    if (elapsed < kSecond) return;
-    const bool next_second = elapsed < 2 * kSecond;
-    previous_ = next_second ? current_ : ByteCount{};
-    start_ = next_second ? start_ + kSecond : now;
+    if (elapsed < kPeriod) return;
+    const bool next = elapsed < 2 * kPeriod;
+    previous_ = next ? current_ : Sums{};
+    start_ = next ? start_ + kPeriod : now;
     current_ = {};
   }
 
   Instant start_;
-  ByteCount current_;
-  ByteCount previous_;
+  Sums current_{};
+  Sums previous_{};
+};
+
+/// The rate over a sliding second.
+class RateMeter {
+ public:
+  void add(ByteCount bytes, Instant now) { bytes_.add(0, bytes.value, now); }
+  [[nodiscard]] DataRate rate(Instant now) const { return {8 * bytes_.sums(now)[0]}; }
+
+ private:
+  SlidingSums<1, 1> bytes_;
 };
 
 /// Delays in buckets of whole microseconds that widen with the delay, eight to an octave: a percentile is at most 12.5
