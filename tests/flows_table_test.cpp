@@ -41,6 +41,7 @@ FlowsReport four_flows() {
   bulk.dropped_packets = 412;
   bulk.marked_packets = 3;
   bulk.activity = FlowActivity::bulk;
+  bulk.held_by = HeldReport{"class", "backup"};
   FlowReport six = flow_of("2001:db8:1234:5678:9abc:def0:1234:5678", "2001:db8:ffff:eeee:dddd:cccc:bbbb:aaaa", 40'000);
   FlowReport tiny = flow_of("10.0.0.1", "10.0.0.2", 800);
   FlowReport ping = flow_of("10.0.0.1", "10.0.0.2", 0);

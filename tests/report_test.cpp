@@ -66,6 +66,7 @@ CoreSnapshot snapshot_of_two() {
   backup.wait = 2'500us;
   backup.flows = 3;
   backup.delay = {1499ns, 1500ns, 2ms, 1s};
+  backup.held_by = HeldBy{Holder::limit, 0};
   snapshot.classes.push_back({});  // the automatic class, first in the policy
   snapshot.classes.push_back(backup);
   return snapshot;
@@ -91,6 +92,7 @@ StatusReport full_status() {
   report.queues = {{41'200, 2, 3, 4, 5, 6}, {41'201, 0, 0, 0, 0, 0}};
   report.rules = RulesStatus::present;
   report.warnings = {"say \"hello\"\x07"};
+  report.advice = {"raise \x1b"};
   return report;
 }
 
@@ -293,7 +295,7 @@ TEST(Tables, ALinkSaysHowMuchOfItIsUsed) {
   EXPECT_NE(table.find(" 100 "), std::string::npos) << "99.5 % to the nearest\n" << table;
 }
 
-TEST(Tables, AdviceIsForMoreDropsThanFiveInAHundredThatCoDelDidNotMake) {
+TEST(Advice, IsForMoreDropsThanFiveInAHundredOfTheLastMinute) {
   struct Case {
     const char* what;
     DropReason reason;
@@ -301,28 +303,45 @@ TEST(Tables, AdviceIsForMoreDropsThanFiveInAHundredThatCoDelDidNotMake) {
     const char* advice;  // null: none
   };
   const Case cases[] = {
-      {"five in a hundred", DropReason::backlog, 1000, 50, nullptr},
-      {"one more", DropReason::backlog, 1000, 51, "larger backlog"},
-      {"a policer", DropReason::policed, 1000, 51, "over = \"delay\""},
-      {"too slow", DropReason::max_delay, 1000, 51, "aqm = true"},
-      {"too many", DropReason::held, 1000, 51, "kernel queue"},
-      {"CoDel at work", DropReason::aqm, 1000, 900, nullptr},
-      {"nothing gets through", DropReason::policed, 0, 1, "over = \"delay\""},
-      {"nothing at all", DropReason::policed, 0, 0, nullptr},
+      {"five in a hundred", DropReason::backlog, 950, 50, nullptr},
+      {"one more", DropReason::backlog, 949, 51, "(backlog): more comes than its ceil or the rate of its each or"},
+      {"a policer", DropReason::policed, 949, 51,
+       "(policed): raise its ceil, write over = \"delay\", or give it a burst"},
+      {"too slow", DropReason::max_delay, 949, 51, "aqm = true"},
+      {"too many", DropReason::held, 949, 51, "kernel queue"},
+      {"CoDel's few", DropReason::aqm, 970, 30, nullptr},
+      {"CoDel alone does not help", DropReason::aqm, 900, 100, "raise its ceil"},
+      {"no Redis", DropReason::refused, 0, 100, "without_redis"},
+      {"nothing gets through", DropReason::policed, 0, 100, "over = \"delay\""},
+      {"too few to say", DropReason::policed, 0, 99, nullptr},
   };
   for (const Case& each : cases) {
-    StatusReport report;
-    ClassReport& row = report.classes.emplace_back();
-    row.sent_packets = each.sent;
-    row.drops[static_cast<std::size_t>(each.reason)] = each.dropped;
-    row.dropped_packets = each.dropped;
-    const std::string table = status_table(report);
-    const std::size_t advice = table.find("advice: ");
-    EXPECT_EQ(advice != std::string::npos, each.advice != nullptr) << each.what << "\n" << table;
-    if (each.advice != nullptr) {
-      EXPECT_NE(table.find(each.advice, advice), std::string::npos) << each.what << table;
-    }
+    CoreSnapshot snapshot = snapshot_of_two();
+    snapshot.classes[1].recent.sent = each.sent;
+    snapshot.classes[1].recent.drops[static_cast<std::size_t>(each.reason)] = each.dropped;
+    const StatusReport report = status_report(two_classes(), snapshot);
+    ASSERT_EQ(report.advice.size(), each.advice != nullptr ? 1U : 0U) << each.what;
+    if (each.advice == nullptr) continue;
+    EXPECT_NE(report.advice[0].find(each.advice), std::string::npos) << each.what << "\n" << report.advice[0];
+    EXPECT_NE(status_table(report).find("advice: class backup on uplink dropped"), std::string::npos);
   }
+}
+
+TEST(Advice, NamesTheWorstTenOfManyClasses) {
+  Policy policy = two_classes();
+  CoreSnapshot snapshot;
+  snapshot.links = {{0, 0, {}, {}, {}}};
+  for (ClassIndex i = 0; i < 12; ++i) {
+    policy.classes.push_back(policy.classes[1]);
+    policy.classes.back().name = "c" + std::to_string(i);
+    ClassSnapshot& cls = snapshot.classes.emplace_back();
+    cls.index = i + 2;
+    cls.recent.drops[0] = 1000 + i;
+  }
+  const std::vector<std::string> advice = status_report(policy, snapshot).advice;
+  ASSERT_EQ(advice.size(), 10U);
+  EXPECT_TRUE(advice.front().starts_with("class c11 on uplink dropped 1011 of 1011 packets"));
+  EXPECT_TRUE(advice.back().starts_with("class c2 "));
 }
 
 }  // namespace

@@ -10,8 +10,9 @@ namespace shaper {
 namespace {
 
 /// The titles that may go where there is no room for all, the first ones first.
-const std::vector<std::string> kLessImportant{"owner", "link",  "since", "packets", "p50",   "marked", "user",
-                                              "bytes", "state", "proto", "drops",   "class", "p99",    "backlog"};
+const std::vector<std::string> kLessImportant{"owner",  "link",    "since", "packets", "p50",
+                                              "marked", "user",    "bytes", "state",   "proto",
+                                              "drops",  "held by", "class", "p99",     "backlog"};
 
 /// "2026-01-31T23:59:59.123456Z" without its fraction.
 std::string to_the_second(const std::string& time) {
@@ -49,6 +50,11 @@ std::string words_or_dash(const std::optional<std::string>& word) {
   return word ? terminal_text(*word) : "-";
 }
 
+/// "limit tenant"
+std::string holder(const FlowReport& flow) {
+  return flow.held_by ? terminal_text(fmt::format("{} {}", flow.held_by->bucket, flow.held_by->name)) : "-";
+}
+
 TextTable columns_of(const std::vector<FlowReport>& flows, const FlowsRoom& room) {
   const std::size_t width = end_point_width(room);
   TextTable table;
@@ -61,6 +67,7 @@ TextTable columns_of(const std::vector<FlowReport>& flows, const FlowsRoom& room
   table.words("link", column(flows, [](auto& flow) { return terminal_text(flow.link); }));
   table.words("user", column(flows, [](auto& flow) { return words_or_dash(flow.user); }));
   table.words("owner", column(flows, [](auto& flow) { return words_or_dash(flow.owner); }));
+  table.words("held by", column(flows, [](auto& flow) { return holder(flow); }));
   table.words("state", column(flows, [](auto& flow) { return std::string(activity_name(flow.activity)); }));
   table.numbers("rate", column(flows, [](auto& flow) { return bits(flow.rate); }), rate_units());
   table.numbers("backlog", column(flows, [](auto& flow) { return bytes(flow.backlog_bytes); }), size_units());
@@ -82,6 +89,7 @@ std::vector<std::string> empty_columns(const std::vector<FlowReport>& flows) {
   };
   add("owner", [](const FlowReport& flow) { return flow.owner.has_value(); });
   add("user", [](const FlowReport& flow) { return flow.user.has_value(); });
+  add("held by", [](const FlowReport& flow) { return flow.held_by.has_value(); });
   add("marked", [](const FlowReport& flow) { return flow.marked_packets > 0; });
   add("link", [&](const FlowReport& flow) { return flow.link != flows.front().link; });
   return titles;

@@ -8,6 +8,7 @@
 
 #include "shaper/core/guard.h"
 #include "shaper/model/address_text.h"
+#include "shaper/model/hold_text.h"
 #include "shaper/model/plain_text.h"
 #include "shaper/model/policy_text_parts.h"
 #include "shaper/model/report.h"
@@ -114,37 +115,11 @@ std::string reason_text(const ClassPolicy& chosen, const Shaper::Explanation& wh
   return chosen.is_default ? "no other class matches" : "the class matches everything";
 }
 
-std::string credit_text(std::string_view of, const std::optional<ByteCount>& credit,
-                        const std::optional<ByteCount>& depth) {
-  if (!credit || !depth) return "";
-  return fmt::format("; {}credit {} of {}", of, format_size(*credit), format_size(*depth));
-}
-
 /// A guarded port, where the class of the policy could make its packets wait.
 std::string guard_text() {
   return fmt::format(
       "  its local port is guarded: class {} instead ({} total), while the flow is sparse ({}, {} at once)\n",
       kGuardClass, format_rate(kGuardRate), format_rate(kGuardedFlow.rate), format_size(kGuardBurst));
-}
-
-/// What waits in the class, and for the credit of what.
-std::string waiting_text(const CoreSnapshot& everything, const ClassPolicy& chosen, ClassIndex index) {
-  const ClassSnapshot& snapshot = everything.classes.at(index);
-  std::string text = snapshot.backlog_packets == 0
-                         ? "nothing waits in this class now"
-                         : fmt::format("now {} packets ({}) wait in this class", snapshot.backlog_packets,
-                                       format_size(snapshot.backlog_bytes));
-  text += credit_text("", snapshot.credit, snapshot.depth);
-  for (const LimitIndex limit : chosen.limits) {
-    const LimitSnapshot& bucket = everything.limits.at(limit);
-    text += credit_text("limit's ", bucket.credit, bucket.depth);
-  }
-  const LinkSnapshot& link = everything.links.at(chosen.link);
-  text += credit_text("link's ", link.credit, link.depth);
-  if (snapshot.wait && *snapshot.wait > Nanos{0}) {
-    text += fmt::format("; a full frame would wait {} us", snapshot.wait->count() / 1000);
-  }
-  return text + fmt::format("; delay p99 {} us", snapshot.delay.p99.count() / 1000);
 }
 
 }  // namespace
@@ -198,12 +173,16 @@ tl::expected<std::string, std::string> explain_packet(const PacketQuestion& ques
     if (!question.links.empty() && std::count(question.links.begin(), question.links.end(), name) == 0) continue;
     Packet packet = question.packet;
     packet.link = static_cast<LinkIndex>(link);
+    const std::optional<HoldSnapshot> hold = now ? shaper.hold(packet, *now) : std::nullopt;
+    if (hold && !packet.user) packet.user = hold->flow.user;
     const Shaper::Explanation why = shaper.explain(packet);
     const ClassPolicy& chosen = policy.classes.at(why.class_index);
     text += fmt::format("{}: class {} ({}): {}\n", name, chosen.name, reason_text(chosen, why),
                         limits_text(policy, chosen));
     if (why.guard && policy.smallest_rate(chosen)) text += guard_text();
-    if (now) text += fmt::format("  {}\n", waiting_text(shaper.snapshot(*now), chosen, why.class_index));
+    if (!now) continue;
+    text += fmt::format("  {}\n", describe_waiting(policy, shaper.snapshot(why.class_index, *now)));
+    text += hold ? describe_hold(policy, *hold, *now) : "  no packet of such a flow was seen in the last minute\n";
   }
   return text;
 }

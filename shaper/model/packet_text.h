@@ -28,7 +28,7 @@ struct PacketQuestion {
 [[nodiscard]] std::string format_packet(const PacketQuestion& question);
 
 /// For each link the class that the packet gets there, why, and what limits it; with `now` (of a running shaper) also
-/// what waits there at this moment. An error if a link does not exist.
+/// what waits there at this moment, and why the packet's flow is no faster. An error if a link does not exist.
 [[nodiscard]] tl::expected<std::string, std::string> explain_packet(const PacketQuestion& question,
                                                                     const Policy& policy, const Shaper& shaper,
                                                                     std::optional<Instant> now = std::nullopt);

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "shaper/model/address_text.h"
+#include "shaper/model/advice.h"
 #include "shaper/model/policy_text_parts.h"
 #include "shaper/version.h"
 
@@ -42,6 +43,7 @@ ClassReport class_report(const Policy& policy, const ClassSnapshot& snapshot) {
   report.priority = configured.priority;
   report.depth = snapshot.depth;
   report.wait = snapshot.wait;
+  if (snapshot.held_by) report.held_by = held_report(policy, *snapshot.held_by, snapshot.index, configured.link);
   return report;
 }
 
@@ -122,6 +124,7 @@ StatusReport status_report(const Policy& policy, const CoreSnapshot& snapshot) {
       add(report.links.at(policy.classes.at(of_class.index).link), row);
     }
   }
+  report.advice = drop_advice(policy, snapshot);
   return report;
 }
 
@@ -153,7 +156,32 @@ FlowReport flow_report(const Policy& policy, const FlowSnapshot& flow, const Use
   report.first_seen = rfc3339(flow.first_seen.time_since_epoch() + to_utc);
   report.last_seen = rfc3339(flow.last_seen.time_since_epoch() + to_utc);
   report.activity = flow.activity;
+  if (flow.held_by) report.held_by = held_report(policy, *flow.held_by, flow.class_index, flow.link);
   return report;
+}
+
+HeldReport held_report(const Policy& policy, const HeldBy& held, ClassIndex of_class, LinkIndex link) {
+  const auto name = [&] {
+    if (held.limit) return policy.limits.at(*held.limit).name;
+    return held.holder == Holder::link ? policy.links.at(link).name : policy.classes.at(of_class).name;
+  };
+  return {std::string(holder_name(held.holder)), name()};
+}
+
+std::string_view holder_name(Holder holder) {
+  switch (holder) {
+    case Holder::each:
+      return "each";
+    case Holder::ceil:
+      return "class";
+    case Holder::limit:
+      return "limit";
+    case Holder::cluster:
+      return "cluster";
+    case Holder::link:
+      break;
+  }
+  return "link";
 }
 
 std::string rfc3339(Nanos since_epoch) {

@@ -35,6 +35,12 @@ enum class RulesStatus : std::uint8_t {
 /// Counts of packets (frames on the wire) by DropReason.
 using DropCounts = std::array<std::uint64_t, kDropReasons>;
 
+/// What packets wait for.
+struct HeldReport {
+  std::string bucket;  ///< of what: "each", "class", "limit", "cluster" or "link"
+  std::string name;    ///< of the class, the limit or the link
+};
+
 struct LinkReport {
   std::string name;
   std::string interface;
@@ -85,7 +91,8 @@ struct ClassReport {
   std::optional<EachReport> each;
   std::uint64_t priority = kDefaultPriority;
   std::optional<ByteCount> depth;
-  std::optional<Nanos> wait;  ///< of a full frame that came now, for the class's bucket
+  std::optional<Nanos> wait;          ///< of a full frame that came now, for the class's bucket
+  std::optional<HeldReport> held_by;  ///< absent: nothing waits, or flows wait for buckets of their own
 };
 
 /// A named limit.
@@ -127,6 +134,7 @@ struct StatusReport {
   std::optional<RulesStatus> rules;  ///< absent: nothing was asked (a replay)
   std::vector<std::string> warnings;
   std::uint32_t mark_mask = kDefaultMarkMask;  ///< the bit of the fwmark that is ours
+  std::vector<std::string> advice;             ///< what to change so that less is lost
 };
 
 struct FlowReport {
@@ -154,6 +162,7 @@ struct FlowReport {
   std::string first_seen;  ///< RFC 3339, UTC
   std::string last_seen;
   FlowActivity activity = FlowActivity::idle;
+  std::optional<HeldReport> held_by;  ///< absent: nothing of it waits
 };
 
 struct FlowsReport {
@@ -260,5 +269,10 @@ using UserNames = std::map<std::uint32_t, std::string>;
 [[nodiscard]] std::string_view scope_name(Scope scope);
 [[nodiscard]] std::string_view activity_name(FlowActivity activity);
 [[nodiscard]] std::string_view each_name(EachBy by);
+
+/// What packets of that class and link wait for.
+[[nodiscard]] HeldReport held_report(const Policy& policy, const HeldBy& held, ClassIndex of_class, LinkIndex link);
+/// The word for such a bucket: "each", "class" ...
+[[nodiscard]] std::string_view holder_name(Holder holder);
 
 }  // namespace shaper

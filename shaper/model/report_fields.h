@@ -24,6 +24,12 @@ void fields(Visit& visit, Either<DelaySummary> auto& delay) {
 }
 
 template <typename Visit>
+void fields(Visit& visit, Either<HeldReport> auto& held) {
+  visit("bucket", held.bucket);
+  visit("name", held.name);
+}
+
+template <typename Visit>
 void fields(Visit& visit, Either<LinkReport> auto& link) {
   visit("name", link.name);
   visit("interface", link.interface);
@@ -77,6 +83,7 @@ void fields(Visit& visit, Either<ClassReport> auto& row) {
   visit("priority", row.priority);
   visit("depth_bytes", row.depth);
   visit("wait_us", row.wait);
+  visit("held_by", row.held_by);
 }
 
 template <typename Visit>
@@ -119,6 +126,7 @@ void fields(Visit& visit, Either<StatusReport> auto& report) {
   visit("rules", report.rules);
   visit("warnings", report.warnings);
   visit("mark_mask", report.mark_mask);
+  visit("advice", report.advice);
 }
 
 template <typename Visit>
@@ -147,6 +155,7 @@ void fields(Visit& visit, Either<FlowReport> auto& flow) {
   visit("first_seen", flow.first_seen);
   visit("last_seen", flow.last_seen);
   visit("state", flow.activity);
+  visit("held_by", flow.held_by);
 }
 
 template <typename Visit>

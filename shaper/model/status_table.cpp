@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "shaper/core/keyed_buckets.h"
 #include "shaper/model/table_columns.h"
@@ -11,10 +10,6 @@
 
 namespace shaper {
 namespace {
-
-/// Where more of a class's packets than this are dropped, something is set too tight: CoDel, whose drops do not count,
-/// keeps a TCP at a few percent at most.
-constexpr std::uint64_t kTooManyDropsPercent = 5;
 
 std::string link_table(const std::vector<LinkReport>& links) {
   TextTable table;
@@ -122,34 +117,6 @@ std::string exceptions_text(const std::vector<ClassReport>& classes) {
   return text;
 }
 
-/// What to do about each reason for a drop, in the order of the enumeration.
-constexpr std::array<std::string_view, kDropReasons> kAdvice{
-    "a larger burst or over = \"delay\" loses less",
-    "it holds all that it may: a larger backlog or rate loses less",
-    "they waited longer than they may: aqm = true, a larger max_delay or a higher rate loses less",
-    "the kernel queue holds all that it may: senders do not slow down",
-    "",
-    "without_redis = \"degrade\" lets its share pass while Redis does not answer",
-};
-
-std::string advice_text(const std::vector<ClassReport>& classes) {
-  constexpr auto kAqm = static_cast<std::size_t>(DropReason::aqm);
-  std::string text;
-  for (const ClassReport& row : classes) {
-    DropCounts unwanted = row.drops;
-    unwanted[kAqm] = 0;
-    std::uint64_t sum = 0;
-    for (const std::uint64_t count : unwanted) sum += count;
-    if (Uint128{sum} * 100 <= Uint128{row.sent_packets} * kTooManyDropsPercent) continue;
-    const auto most = std::max_element(unwanted.begin(), unwanted.end());
-    const auto reason = static_cast<std::size_t>(most - unwanted.begin());
-    text +=
-        fmt::format("advice: {} on {} drops {} packets for {} sent, most of them {}:\n  {}\n", terminal_text(row.name),
-                    terminal_text(row.link), sum, row.sent_packets, kDropReasonNames[reason], kAdvice[reason]);
-  }
-  return text;
-}
-
 /// What was lost besides, of links and limits.
 std::string late_text(const StatusReport& report) {
   std::string text;
@@ -198,7 +165,8 @@ std::string status_table(const StatusReport& report) {
   if (!report.limits.empty()) add(limit_table(report.limits) + live_text(report.limits));
   add(exceptions_text(classes) + late_text(report) + crowded_text(report.limits));
   if (!report.queues.empty()) add(queue_table(report.queues));
-  std::string told = advice_text(classes);
+  std::string told;
+  for (const std::string& advice : report.advice) told += fmt::format("advice: {}\n", terminal_text(advice));
   for (const std::string& warning : report.warnings) told += fmt::format("warning: {}\n", terminal_text(warning));
   add(told);
   return text;
