@@ -65,6 +65,8 @@ std::vector<std::string> everything_seen(const Sim& sim) {
     line("class", c.index, c.in_packets, c.lost_packets, c.passed_packets, c.backlog_packets, c.backlog_bytes.value,
          c.rate.bits_per_second, c.credit.value_or(ByteCount{}).value, c.late_bytes.value, c.borrowed_bytes.value,
          c.flows);
+    for (const std::uint64_t packets : c.delay_counts.packets) line("delays", c.index, packets);
+    line("sum", c.index, static_cast<std::uint64_t>(c.delay_counts.nanoseconds));
   }
   for (const LinkSnapshot& l : core.links) {
     line("link", l.index, l.detoured_packets, l.depth.value_or(ByteCount{}).value, l.credit.value_or(ByteCount{}).value,

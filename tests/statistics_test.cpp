@@ -105,6 +105,52 @@ TEST(Statistics, DelayPercentilesAreThoseOfThePackets) {
   }
 }
 
+TEST(Statistics, DelayCountsAreExact) {
+  Sim sim({.policy = policy_of(default_class(10_mbit))});
+  sim.add(poisson(packet_of(1, 986), 900us));
+  sim.run_for(20s);
+  sim.drain();
+  EXPECT_EQ(sim.broken(), "");
+  const DelayCounts told = sim.snapshot().classes[0].delay_counts;
+  std::uint64_t within = 0;
+  for (std::size_t bound = 0; bound < kDelayBounds.size(); ++bound) {
+    within += told.packets[bound];
+    const auto is = std::count_if(sim.departures().begin(), sim.departures().end(), [&](const Departure& d) {
+      return departs(d.decision) && d.delay() <= kDelayBounds[bound];
+    });
+    EXPECT_EQ(within, static_cast<std::uint64_t>(is)) << "within " << kDelayBounds[bound].count();
+  }
+  Nanos sum{0};
+  for (const Departure& d : sim.departures()) {
+    if (departs(d.decision)) sum += d.delay();
+  }
+  EXPECT_EQ(static_cast<std::uint64_t>(told.nanoseconds), static_cast<std::uint64_t>(sum.count()));
+  EXPECT_EQ(told.total(), sim.snapshot().classes[0].traffic.sent_packets);
+  EXPECT_GT(told.packets[4], 0U) << "some packets waited, or nothing was tested";
+}
+
+TEST(Statistics, DelayCountsNeverFall) {
+  Sim sim({.policy = policy_of(default_class(1_mbit))});
+  for (int n = 0; n < 3; ++n) sim.send(packet_of(1));
+  const std::uint64_t before = sim.snapshot().classes[0].delay_counts.total();
+  sim.lose_last();
+  EXPECT_EQ(sim.snapshot().classes[0].traffic.sent_packets, before - 1);
+  EXPECT_EQ(sim.snapshot().classes[0].delay_counts.total(), before);
+}
+
+TEST(Statistics, ADropThatTheKernelWasFasterWithStaysADrop) {
+  ClassPolicy policy = default_class(1_mbit);
+  policy.over = Over::drop;
+  Sim sim({.policy = policy_of(policy)});
+  for (int n = 0; n < 30; ++n) sim.send(packet_of(1));
+  const std::uint64_t dropped = sim.snapshot().classes[0].traffic.dropped_packets();
+  ASSERT_GT(dropped, 0U);
+  sim.lose_last();
+  EXPECT_EQ(sim.snapshot().classes[0].traffic.dropped_packets(), dropped);
+  EXPECT_EQ(sim.snapshot().classes[0].lost_packets, 0U);
+  EXPECT_EQ(sim.broken(), "");
+}
+
 TEST(Statistics, PacketsThatNeverWaitedCountAsZero) {
   Sim sim({.policy = policy_of(default_class(1_mbit))});
   sim.add(constant(packet_of(1), 100ms));

@@ -229,6 +229,7 @@ TEST(Swap, StatisticsFollowTheNameNotThePosition) {
     EXPECT_EQ(class_at(before, was).backlog_packets, class_at(after, is).backlog_packets);
     EXPECT_EQ(class_at(before, was).credit, class_at(after, is).credit);
     EXPECT_EQ(class_at(before, was).delay.max, class_at(after, is).delay.max);
+    EXPECT_EQ(class_at(before, was).delay_counts.packets, class_at(after, is).delay_counts.packets);
   }
   EXPECT_EQ(class_at(after, 0).in_packets, 0U);
   ASSERT_EQ(sim.flows().size(), flows_before.size());

@@ -238,12 +238,17 @@ void ClassQueue::inherit(ClassQueue& before, Instant now) {
   meter_ = before.meter_;
   delays_ = before.delays_;
   recent_ = before.recent_;
+  delay_counts_ = before.delay_counts_;
   if (before.splits_ && smallest_) splits_ = *smallest_ < kSplitAgainstBelow;
   if (ceil_ && before.ceil_) {
     ceil_spec_->frame = std::max(ceil_spec_->frame, before.ceil_spec_->frame);
     ceil_.emplace(Meter(*ceil_spec_, late_nanobits_, std::move(*before.ceil_), now));
   }
-  if (each_ && before.each_ && each_->by() == before.each_->by()) each_->inherit(*before.each_, now);
+  if (each_ && before.each_ && each_->by() == before.each_->by()) {
+    each_->inherit(*before.each_, now);
+  } else if (before.each_) {
+    late_nanobits_ += before.each_->late_nanobits;
+  }
 }
 
 void ClassQueue::adopt(Flow& flow, Instant now, Verdicts& out) {
@@ -297,6 +302,7 @@ ClassSnapshot ClassQueue::snapshot(Instant now) const {
   const auto recent = recent_.sums(now);
   snapshot.recent.sent = recent.front();
   std::copy(recent.begin() + 1, recent.end(), snapshot.recent.drops.begin());
+  snapshot.delay_counts = delay_counts_;
   return snapshot;
 }
 

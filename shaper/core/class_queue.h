@@ -207,6 +207,7 @@ class ClassQueue {
   RateMeter meter_;
   DelayHistogram delays_;
   SlidingSums<60, 1 + kDropReasons> recent_;  // packets: sent, and dropped by reason
+  DelayCounts delay_counts_;
 };
 
 }  // namespace shaper

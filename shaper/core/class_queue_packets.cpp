@@ -207,6 +207,7 @@ void ClassQueue::leave(Flow& flow, const HeldPacket& packet, Decision decision, 
   flow.meter.add(packet.wire_bytes, now);
   meter_.add(packet.wire_bytes, now);
   recent_.add(0, packet.frames, now);
+  delay_counts_.add(delay, packet.frames);
   if (delay > Nanos{0}) {
     if (!flow.delays) flow.delays = std::make_unique<DelayHistogram>();
     flow.delays->add(delay, packet.frames);
@@ -227,10 +228,8 @@ void ClassQueue::pass(Flow& flow, Instant now, Verdicts& out) {
 
 void ClassQueue::count_lost(const Verdict& verdict) {
   if (verdict.decision == Decision::detour) return;  // not counted in yet
-  std::uint64_t& counted = departs(verdict.decision) ? traffic_.sent_packets
-                           : verdict.decision == Decision::pass
-                               ? passed_packets_
-                               : traffic_.drops[static_cast<std::size_t>(verdict.reason)];
+  if (verdict.decision == Decision::drop) return;    // it is gone either way
+  std::uint64_t& counted = departs(verdict.decision) ? traffic_.sent_packets : passed_packets_;
   // The class may have changed meanwhile: what it never counted it cannot lose.
   const std::uint64_t lost = std::min<std::uint64_t>(verdict.frames, counted);
   counted -= lost;

@@ -81,7 +81,8 @@ void Link::carry(Image& image) {
 
 template <typename Image>
 void ClassQueue::carry(Image& image, Instant now) {
-  image(splits_, traffic_, in_packets_, lost_packets_, passed_packets_, late_nanobits_, meter_, delays_, recent_);
+  image(splits_, traffic_, in_packets_, lost_packets_, passed_packets_, late_nanobits_, meter_, delays_, delay_counts_,
+        recent_);
   image.expect(ceil_.has_value());
   image.expect(each_.has_value());
   if (ceil_) {

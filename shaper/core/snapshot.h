@@ -20,6 +20,32 @@ struct DelaySummary {
   Nanos p50{0}, p90{0}, p99{0}, max{0};
 };
 
+/// The bounds of DelayCounts: decades and their thirds, and CoDel's target of 5 ms.
+inline constexpr std::array<Nanos, 12> kDelayBounds{Nanos{100'000},       Nanos{300'000},       Nanos{1'000'000},
+                                                    Nanos{3'000'000},     Nanos{5'000'000},     Nanos{10'000'000},
+                                                    Nanos{30'000'000},    Nanos{100'000'000},   Nanos{300'000'000},
+                                                    Nanos{1'000'000'000}, Nanos{3'000'000'000}, Nanos{10'000'000'000}};
+
+/// All that departed by the time from arrival to departure. Nothing is ever taken back, not even what proves to have
+/// been lost: these counters only grow.
+struct DelayCounts {
+  std::array<std::uint64_t, kDelayBounds.size() + 1> packets{};  ///< by the first bound that is not exceeded; longer
+  Uint128 nanoseconds = 0;                                       ///< the sum of the times of all packets
+
+  void add(Nanos delay, std::uint32_t frames) {
+    std::size_t bound = 0;
+    while (bound < kDelayBounds.size() && delay > kDelayBounds[bound]) ++bound;
+    packets[bound] += frames;
+    nanoseconds += Uint128{frames} * static_cast<std::uint64_t>(delay.count());
+  }
+
+  [[nodiscard]] std::uint64_t total() const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t n : packets) sum += n;
+    return sum;
+  }
+};
+
 /// Counters of what passed, for a flow or a class.
 struct Traffic {
   std::uint64_t sent_packets = 0;
@@ -80,6 +106,7 @@ struct ClassSnapshot {
   DelaySummary delay;
   std::optional<HeldBy> held_by;  ///< absent: nothing waits, or flows wait for buckets of their own
   RecentPackets recent;
+  DelayCounts delay_counts;
 };
 
 struct LinkSnapshot {
