@@ -67,6 +67,9 @@ CoreSnapshot snapshot_of_two() {
   backup.flows = 3;
   backup.delay = {1499ns, 1500ns, 2ms, 1s};
   backup.held_by = HeldBy{Holder::limit, 0};
+  backup.delay_counts.add(Nanos{0}, 5);
+  backup.delay_counts.add(2ms, 1);
+  backup.delay_counts.add(1s, 1);
   snapshot.classes.push_back({});  // the automatic class, first in the policy
   snapshot.classes.push_back(backup);
   return snapshot;
@@ -142,6 +145,9 @@ TEST(Report, StatusComesBackFromItsJson) {
   EXPECT_EQ(parsed->classes[0].each->limit, DataRate{2'000'000});
   EXPECT_EQ(parsed->classes[1].limit, std::nullopt);
   EXPECT_EQ(parsed->classes[0].wait, 2'500us);
+  EXPECT_EQ(parsed->classes[0].delay_counts.packets, full_status().classes[0].delay_counts.packets);
+  EXPECT_TRUE(parsed->classes[0].delay_counts.nanoseconds == 1'002'000'000);
+  EXPECT_EQ(parsed->delay_bounds, kDelayBounds);
   EXPECT_EQ(parsed->links[0].credit, ByteCount{777});
   ASSERT_EQ(parsed->limits.size(), 2u);
   EXPECT_EQ(parsed->limits[1].by, "source/24,64");
@@ -176,6 +182,7 @@ ClusterReport full_cluster() {
   limit.fallback_reasons = {{"expired", 1}};
   report.limits = {limit};
   report.warnings = {"limit tenant-a: \x1b"};
+  report.namesake = true;
   return report;
 }
 

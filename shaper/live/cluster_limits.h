@@ -93,6 +93,7 @@ class ClusterLimits {
   void add(ClusterLimitReport& limit, const Bucket& bucket, Instant now) const;
   [[nodiscard]] std::vector<ClusterLimitReport> begin_reports() const;
   [[nodiscard]] bool mismatch(const LimitPolicy& limit) const;
+  [[nodiscard]] bool namesake_seen() const;
   [[nodiscard]] std::vector<std::string> warnings(const std::vector<ClusterLimitReport>& limits) const;
   void log_warnings(Instant now);
 

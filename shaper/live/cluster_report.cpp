@@ -126,6 +126,7 @@ std::optional<ClusterReport> ClusterLimits::report() const {
   for (const auto& [name, bucket] : buckets_) add(report.limits[bucket.key.limit], bucket, now);
   std::erase_if(report.limits, [](const ClusterLimitReport& limit) { return limit.name.empty(); });
   report.warnings = warnings(report.limits);
+  report.namesake = namesake_seen();
   return report;
 }
 
@@ -137,13 +138,17 @@ bool ClusterLimits::mismatch(const LimitPolicy& limit) const {
   return in_force.rate != limit.rate || in_force.burst != burst_bytes(limit.burst, limit.rate);
 }
 
+bool ClusterLimits::namesake_seen() const {
+  return namesake_ && monotonic_now() - *namesake_ < kRecent;
+}
+
 /// In words that stay as long as what they tell of does: each is logged once.
 std::vector<std::string> ClusterLimits::warnings(const std::vector<ClusterLimitReport>& limits) const {
   std::vector<std::string> lines;
   if (trouble_) {
     lines.push_back(fmt::format("Redis at {}: {}{}", cluster_.redis, words_on(*trouble_), advice_on(*trouble_)));
   }
-  if (namesake_ && monotonic_now() - *namesake_ < kRecent) {
+  if (namesake_seen()) {
     lines.push_back(
         fmt::format("another host has this one's name, {}: their shares are wrong; give each its own `host` "
                     "in [cluster]",

@@ -44,6 +44,7 @@ ClassReport class_report(const Policy& policy, const ClassSnapshot& snapshot) {
   report.depth = snapshot.depth;
   report.wait = snapshot.wait;
   if (snapshot.held_by) report.held_by = held_report(policy, *snapshot.held_by, snapshot.index, configured.link);
+  report.delay_counts = snapshot.delay_counts;
   return report;
 }
 

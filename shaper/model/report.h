@@ -93,6 +93,7 @@ struct ClassReport {
   std::optional<ByteCount> depth;
   std::optional<Nanos> wait;          ///< of a full frame that came now, for the class's bucket
   std::optional<HeldReport> held_by;  ///< absent: nothing waits, or flows wait for buckets of their own
+  DelayCounts delay_counts;
 };
 
 /// A named limit.
@@ -135,6 +136,7 @@ struct StatusReport {
   std::vector<std::string> warnings;
   std::uint32_t mark_mask = kDefaultMarkMask;  ///< the bit of the fwmark that is ours
   std::vector<std::string> advice;             ///< what to change so that less is lost
+  std::array<Nanos, kDelayBounds.size()> delay_bounds = kDelayBounds;
 };
 
 struct FlowReport {
@@ -220,6 +222,7 @@ struct ClusterReport {
   std::optional<Nanos> clock_offset;  ///< of Redis against this host
   std::vector<ClusterLimitReport> limits;
   std::vector<std::string> warnings;
+  bool namesake = false;  ///< another host with this one's name was seen within the last minute
 };
 
 /// Names of users by number; a user without a name is reported by number.

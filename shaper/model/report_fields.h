@@ -30,6 +30,12 @@ void fields(Visit& visit, Either<HeldReport> auto& held) {
 }
 
 template <typename Visit>
+void fields(Visit& visit, Either<DelayCounts> auto& counts) {
+  visit("packets", counts.packets);
+  visit("sum_us", counts.nanoseconds);
+}
+
+template <typename Visit>
 void fields(Visit& visit, Either<LinkReport> auto& link) {
   visit("name", link.name);
   visit("interface", link.interface);
@@ -84,6 +90,7 @@ void fields(Visit& visit, Either<ClassReport> auto& row) {
   visit("depth_bytes", row.depth);
   visit("wait_us", row.wait);
   visit("held_by", row.held_by);
+  visit("delay_counts", row.delay_counts);
 }
 
 template <typename Visit>
@@ -127,6 +134,7 @@ void fields(Visit& visit, Either<StatusReport> auto& report) {
   visit("warnings", report.warnings);
   visit("mark_mask", report.mark_mask);
   visit("advice", report.advice);
+  visit("delay_bounds_us", report.delay_bounds);
 }
 
 template <typename Visit>
@@ -214,6 +222,7 @@ void fields(Visit& visit, Either<ClusterReport> auto& cluster) {
   visit("clock_offset_us", cluster.clock_offset);
   visit("limits", cluster.limits);
   visit("warnings", cluster.warnings);
+  visit("namesake", cluster.namesake);
 }
 
 }  // namespace shaper

@@ -46,6 +46,7 @@ class Writer {
   void write(std::uint64_t value) { fmt::format_to(std::back_inserter(text_), "{}", value); }
   void write(ByteCount value) { write(value.value); }
   void write(DataRate value) { write(value.bits_per_second); }
+  void write(std::same_as<Uint128> auto nanoseconds) { write(static_cast<std::uint64_t>(nanoseconds / 1000)); }
   void write(Nanos value) { fmt::format_to(std::back_inserter(text_), "{}", microseconds(value)); }
   void write(std::string_view value) { text_ += json_string(value); }
   void write(const std::string& value) { write(std::string_view(value)); }
@@ -86,8 +87,17 @@ class Writer {
 
   template <typename Value>
   void write(const std::vector<Value>& values) {
+    write_list(values);
+  }
+
+  template <typename Value, std::size_t kCount>
+  void write(const std::array<Value, kCount>& values) {
+    write_list(values);
+  }
+
+  void write_list(const auto& values) {
     text_ += '[';
-    for (const Value& value : values) {
+    for (const auto& value : values) {
       if (&value != &values.front()) text_ += ',';
       write(value);
     }
@@ -118,6 +128,7 @@ class Reader {
   static void read(const Json& json, ByteCount& value) { read(json, value.value); }
   static void read(const Json& json, DataRate& value) { read(json, value.bits_per_second); }
   static void read(const Json& json, std::string& value) { value = json.get<std::string>(); }
+  static void read(const Json& json, Uint128& nanoseconds) { nanoseconds = Uint128{json.get<std::uint64_t>()} * 1000; }
   static void read(const Json& json, Nanos& value) {
     constexpr std::int64_t kMost = Nanos::max().count() / 1000;
     value = std::chrono::microseconds{std::clamp(json.get<std::int64_t>(), -kMost, kMost)};
@@ -158,6 +169,11 @@ class Reader {
   template <typename Value>
   static void read(const Json& json, std::vector<Value>& values) {
     for (const Json& element : json) read(element, values.emplace_back());
+  }
+
+  template <typename Value, std::size_t kCount>
+  static void read(const Json& json, std::array<Value, kCount>& values) {
+    for (std::size_t i = 0; i < kCount; ++i) read(json.at(i), values[i]);
   }
 
   template <typename Report>
