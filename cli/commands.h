@@ -99,6 +99,8 @@ struct ReplayCommandOptions {
                              const std::optional<std::string>& time);
 [[nodiscard]] ExitCode unlimit(std::uint64_t id);
 [[nodiscard]] ExitCode cluster_show(bool json);
+/// For Prometheus.
+[[nodiscard]] ExitCode metrics();
 [[nodiscard]] ExitCode explain(const ExplainOptions& options);
 [[nodiscard]] ExitCode events();
 [[nodiscard]] ExitCode replay(const ReplayCommandOptions& options);

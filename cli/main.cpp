@@ -20,7 +20,7 @@ using shaper::cli::CommandError;
 using shaper::cli::ExitCode;
 using Run = std::function<ExitCode()>;
 
-constexpr std::array<std::string_view, 4> kLater{"top", "run", "serve", "metrics"};
+constexpr std::array<std::string_view, 3> kLater{"top", "run", "serve"};
 
 [[noreturn]] void not_in_this_version(std::string_view what) {
   throw CommandError(ExitCode::wrong_usage, fmt::format("'{}' is not in this version", what));
@@ -163,6 +163,12 @@ void add_cluster(CLI::App& app, Run& run) {
   }
 }
 
+void add_metrics(CLI::App& app, Run& run) {
+  app.add_subcommand("metrics", "the statistics as text for Prometheus")->callback([&run] {
+    run = shaper::cli::metrics;
+  });
+}
+
 void add_explain(CLI::App& app, Run& run) {
   auto* command = app.add_subcommand("explain", "the class that a packet gets, and why");
   auto options = std::make_shared<shaper::cli::ExplainOptions>();
@@ -205,7 +211,7 @@ ExitCode run_command_line(int count, char** arguments) {
   app.require_subcommand(1);
   Run run;
   for (const auto& add : {add_check, add_up, add_confirm, add_reload, add_restart, add_down, add_status, add_flows,
-                          add_limit, add_cluster, add_explain, add_events, add_replay, add_tend}) {
+                          add_limit, add_cluster, add_metrics, add_explain, add_events, add_replay, add_tend}) {
     add(app, run);
   }
   try {

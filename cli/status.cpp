@@ -1,3 +1,5 @@
+#include "cli/status.h"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -134,7 +136,14 @@ void guard_late_servers(ControlClient& daemon, const StatusReport& report) {
   if (!ports.empty()) (void)daemon.request("guard-too", fmt::format("{}", fmt::join(ports, " ")));
 }
 
-ExitCode status_without_daemon(const std::optional<RuntimeFolder>& folder, bool json) {
+}  // namespace
+
+ExitCode say_no_daemon() {
+  std::fputs("shaper: no daemon runs here\n", stderr);
+  return ExitCode::no_daemon;
+}
+
+StatusReport report_without_daemon(const std::optional<RuntimeFolder>& folder) {
   StatusReport report;
   report.version = kVersion;
   report.mode = Mode::bypassed;
@@ -146,12 +155,8 @@ ExitCode status_without_daemon(const std::optional<RuntimeFolder>& folder, bool 
   } else if (rules) {
     report.warnings.emplace_back("traffic flows unshaped; 'shaper up' repairs, 'shaper down' removes our rules");
   }
-  print(report, json);
-  std::fputs("shaper: no daemon runs here\n", stderr);
-  return ExitCode::no_daemon;
+  return report;
 }
-
-}  // namespace
 
 ExitCode tend(bool repair) {
   require_permission();
@@ -181,7 +186,10 @@ ExitCode tend(bool repair) {
 ExitCode status(bool json) {
   const auto folder = find_folder();
   auto daemon = connect(folder);
-  if (!daemon) return status_without_daemon(folder, json);
+  if (!daemon) {
+    print(report_without_daemon(folder), json);
+    return say_no_daemon();
+  }
   auto report = parse_status(ask(*daemon, "status"));
   if (!report) throw CommandError(ExitCode::failed, report.error());
   if (probe_permission()) {

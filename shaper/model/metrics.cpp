@@ -1,6 +1,6 @@
 #include "shaper/model/metrics.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "shaper/model/metrics_parts.h"
 #include "shaper/model/metrics_writer.h"
@@ -28,10 +28,8 @@ constexpr Metric<ClassReport> kClassMetrics[]{
      [](const ClassReport& row) { return metric(row.guarantee); }},
     {gauge, "shaper_class_each_limit_bytes_per_second", "The most for each flow, host or network of the class.",
      [](const ClassReport& row) { return row.each ? metric(row.each->limit) : std::nullopt; }},
-    {counter, "shaper_class_arrived_packets_total", "Packets that came for the class, as frames on the wire.",
-     [](const ClassReport& row) { return metric(row.in_packets); }},
-    {counter, "shaper_class_sent_packets_total", "Packets sent, as frames on the wire.",
-     [](const ClassReport& row) { return metric(row.sent_packets); }},
+    {counter, "shaper_class_sent_packets_total", "Packets sent, as frames on the wire; those lost later included.",
+     [](const ClassReport& row) { return metric(row.delay_counts.total()); }},
     {counter, "shaper_class_sent_bytes_total", "IP bytes sent.",
      [](const ClassReport& row) { return metric(row.sent_bytes); }},
     {counter, "shaper_class_wire_bytes_total", "Bytes sent, as charged on the wire.",
@@ -120,6 +118,24 @@ void write_links(MetricsWriter& out, const std::vector<LinkReport>& links) {
   write_metrics(out, labelled(links, [](const LinkReport& link) { return label("link", link.name); }), kLinkMetrics);
 }
 
+/// In cumulative buckets, as Prometheus wants them.
+void write_delays(MetricsWriter& out, const std::vector<Labelled<ClassReport>>& classes) {
+  out.family(histogram, "shaper_class_delay_seconds", "Time from arrival to departure of the packets sent.");
+  for (std::size_t i = 0; i < std::min(classes.size(), kMostDelayHistograms); ++i) {
+    const auto& [row, of_class] = classes[i];
+    const DelayCounts& counts = row->delay_counts;
+    std::uint64_t sum = 0;
+    for (std::size_t bound = 0; bound < kDelayBounds.size(); ++bound) {
+      sum += counts.packets[bound];
+      out.value(of_class + ',' + label("le", *metric(kDelayBounds[bound])), metric(sum), "_bucket");
+    }
+    const MetricValue all = metric(counts.total());
+    out.value(of_class + R"(,le="+Inf")", all, "_bucket");
+    out.value(of_class, metric_of_nanoseconds(counts.nanoseconds), "_sum");
+    out.value(of_class, all, "_count");
+  }
+}
+
 void write_classes(MetricsWriter& out, const std::vector<ClassReport>& classes) {
   const auto rows = labelled(classes, [](const ClassReport& row) {
     return labels({{"link", row.link}, {"class", row.name}});
@@ -131,6 +147,7 @@ void write_classes(MetricsWriter& out, const std::vector<ClassReport>& classes) 
       out.value(of_class + ',' + label("reason", kDropReasonNames[reason]), metric(row->drops[reason]));
     }
   }
+  write_delays(out, rows);
 }
 
 void write_limits(MetricsWriter& out, const std::vector<LimitReport>& limits) {

@@ -12,6 +12,9 @@
 
 namespace shaper {
 
+/// Histograms of delay are told of so many classes, the first ones: each has 15 lines.
+inline constexpr std::size_t kMostDelayHistograms = 1000;
+
 /// `cluster` is null where the policy has no limit over several hosts.
 [[nodiscard]] std::string metrics_text(const StatusReport& status, const ClusterReport* cluster);
 

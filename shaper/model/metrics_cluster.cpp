@@ -6,13 +6,23 @@ namespace {
 
 using enum MetricsWriter::Type;
 
+/// There has been an answer.
+MetricValue if_known(Nanos round_trip) {
+  return round_trip > Nanos{0} ? metric(round_trip) : std::nullopt;
+}
+
+/// What only Redis knows.
+MetricValue if_answered(const ClusterLimitReport& limit, std::uint64_t value) {
+  return limit.generation > 0 ? metric(value) : std::nullopt;
+}
+
 constexpr Metric<ClusterReport> kClusterMetrics[]{
     {gauge, "shaper_cluster_redis_up", "Whether the latest asks had an answer.",
      [](const ClusterReport& report) { return metric(std::uint64_t{!report.trouble}); }},
     {gauge, "shaper_cluster_round_trip_seconds", "Median of the last hundred answers of Redis.",
-     [](const ClusterReport& report) { return metric(report.round_trip); }},
+     [](const ClusterReport& report) { return if_known(report.round_trip); }},
     {gauge, "shaper_cluster_slow_round_trip_seconds", "99th percentile of the last hundred answers of Redis.",
-     [](const ClusterReport& report) { return metric(report.slow_round_trip); }},
+     [](const ClusterReport& report) { return if_known(report.slow_round_trip); }},
     {gauge, "shaper_cluster_timeout_seconds", "An ask that has no answer after this time has failed.",
      [](const ClusterReport& report) { return metric(report.timeout); }},
     {counter, "shaper_cluster_connects_total", "Connections to Redis that came up.",
@@ -23,6 +33,8 @@ constexpr Metric<ClusterReport> kClusterMetrics[]{
      [](const ClusterReport& report) { return metric(report.replays); }},
     {counter, "shaper_cluster_stale_total", "Asks that were older than what Redis knew.",
      [](const ClusterReport& report) { return metric(report.stale); }},
+    {gauge, "shaper_cluster_namesake", "1: within the last minute another host with this one's name was seen.",
+     [](const ClusterReport& report) { return metric(std::uint64_t{report.namesake}); }},
     {gauge, "shaper_cluster_clock_offset_seconds", "The clock of Redis against this host's.",
      [](const ClusterReport& report) { return metric(report.clock_offset); }},
 };
@@ -33,13 +45,13 @@ constexpr Metric<ClusterLimitReport> kLimitMetrics[]{
     {gauge, "shaper_cluster_limit_share_bytes_per_second", "The most for one host while all want more than there is.",
      [](const ClusterLimitReport& limit) { return metric(limit.share); }},
     {gauge, "shaper_cluster_limit_fallback_bytes_per_second", "What this host keeps to without Redis.",
-     [](const ClusterLimitReport& limit) { return metric(limit.fallback_rate); }},
+     [](const ClusterLimitReport& limit) { return limit.buckets > 0 ? metric(limit.fallback_rate) : std::nullopt; }},
     {gauge, "shaper_cluster_limit_want_bytes_per_second", "What this host's traffic could use, by its latest ask.",
      [](const ClusterLimitReport& limit) { return metric(limit.want); }},
     {gauge, "shaper_cluster_limit_members", "Hosts with traffic.",
-     [](const ClusterLimitReport& limit) { return metric(limit.members); }},
+     [](const ClusterLimitReport& limit) { return if_answered(limit, limit.members); }},
     {gauge, "shaper_cluster_limit_contended", "1 while all hosts together want more than there is.",
-     [](const ClusterLimitReport& limit) { return metric(std::uint64_t{limit.contended}); }},
+     [](const ClusterLimitReport& limit) { return if_answered(limit, std::uint64_t{limit.contended}); }},
     {gauge, "shaper_cluster_limit_buckets", "Buckets that this host asks for.",
      [](const ClusterLimitReport& limit) { return metric(limit.buckets); }},
     {counter, "shaper_cluster_limit_granted_bytes_total", "Granted to this host.",
@@ -71,7 +83,7 @@ constexpr Metric<ClusterLimitReport> kLimitMetrics[]{
     {gauge, "shaper_cluster_limit_wait_seconds", "Until that bucket covers what waits here, if nobody else takes.",
      [](const ClusterLimitReport& limit) { return metric(limit.wait); }},
     {gauge, "shaper_cluster_limit_generation", "Of the bucket in Redis; another one after a loss of data.",
-     [](const ClusterLimitReport& limit) { return metric(limit.generation); }},
+     [](const ClusterLimitReport& limit) { return if_answered(limit, limit.generation); }},
     {gauge, "shaper_cluster_limit_config_version", "Version of rate and burst in force.",
      [](const ClusterLimitReport& limit) { return metric(limit.config); }},
     {gauge, "shaper_cluster_limit_config_mismatch", "1: rate and burst in force are not those of this host's file.",

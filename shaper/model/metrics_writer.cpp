@@ -50,6 +50,10 @@ MetricValue metric(Nanos time) {
   return (negative ? "-" : "") + decimal(nanos, 9);
 }
 
+MetricValue metric_of_nanoseconds(Uint128 sum) {
+  return decimal(sum, 9);
+}
+
 /// In the text format a label's value has \\, \" and \n escaped, and is UTF-8. Whatever else could steer a terminal or
 /// is not ASCII is written as \xNN, as in tables.
 std::string label(std::string_view name, std::string_view value) {
@@ -73,6 +77,7 @@ std::string label(std::string_view name, std::string_view value) {
 std::string labels(std::initializer_list<std::pair<std::string_view, std::string_view>> pairs) {
   std::string text;
   for (const auto& [name, value] : pairs) {
+    if (value.empty()) continue;
     if (!text.empty()) text += ',';
     text += label(name, value);
   }

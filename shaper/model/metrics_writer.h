@@ -21,6 +21,7 @@ using MetricValue = std::optional<std::string>;
 [[nodiscard]] MetricValue metric(ByteCount bytes);
 [[nodiscard]] MetricValue metric(DataRate rate);  ///< in bytes per second, exact
 [[nodiscard]] MetricValue metric(Nanos time);     ///< in seconds, exact
+[[nodiscard]] MetricValue metric_of_nanoseconds(Uint128 sum);
 template <typename Value>
 [[nodiscard]] MetricValue metric(const std::optional<Value>& value) {
   return value ? metric(*value) : std::nullopt;
@@ -29,7 +30,7 @@ template <typename Value>
 /// `name="value"`, escaped.
 [[nodiscard]] std::string label(std::string_view name, std::string_view value);
 
-/// Labels joined by commas.
+/// Labels joined by commas, those without a value left out: to Prometheus both are the same.
 [[nodiscard]] std::string labels(std::initializer_list<std::pair<std::string_view, std::string_view>> pairs);
 
 class MetricsWriter {
