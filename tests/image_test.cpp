@@ -73,7 +73,8 @@ std::vector<std::string> everything_seen(const Sim& sim) {
          l.late_bytes.value);
   }
   for (const LimitSnapshot& l : core.limits) {
-    line("limit", l.index, l.keys, l.rate.bits_per_second, l.credit.value_or(ByteCount{}).value, l.late_bytes.value);
+    line("limit", l.index, l.keys, l.rate.bits_per_second, l.credit.value_or(ByteCount{}).value, l.late_bytes.value,
+         l.wire_bytes.value);
   }
   line("core", core.flows, core.evicted_flows);
   for (const FlowSnapshot& f : sim.flows()) {

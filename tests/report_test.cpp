@@ -42,8 +42,8 @@ Policy two_classes() {
 CoreSnapshot snapshot_of_two() {
   CoreSnapshot snapshot;
   snapshot.links = {{0, 0, ByteCount{51'514}, ByteCount{777}, {55}}};
-  snapshot.limits = {{0, 1, {56'784}, ByteCount{101'514}, ByteCount{500}, {0}},
-                     {1, 3, {56'784}, std::nullopt, std::nullopt, {7}, 2}};
+  snapshot.limits = {{0, 1, {56'784}, ByteCount{101'514}, ByteCount{500}, {0}, 0, {7098}},
+                     {1, 3, {56'784}, std::nullopt, std::nullopt, {7}, 2, {}}};
   ClassSnapshot backup;
   backup.index = 1;
   backup.traffic.sent_packets = 7;

@@ -55,7 +55,9 @@ struct Limit : Alarm {
     snapshot.index = index;
     snapshot.keys = keyed ? static_cast<std::uint32_t>(keyed->size()) : 1;
     snapshot.other_flows = keyed ? keyed->other_flows() : 0;
-    snapshot.rate = (keyed ? keyed->rate : rate).rate(now);
+    const RateMeter& measured = keyed ? keyed->rate : rate;
+    snapshot.rate = measured.rate(now);
+    snapshot.wire_bytes = measured.total();
     if (meter && meter->wallet() != nullptr) {
       snapshot.credit = meter->wallet()->left_at(now);
     } else if (meter) {

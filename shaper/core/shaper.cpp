@@ -282,8 +282,11 @@ CoreSnapshot Shaper::State::with_class(ClassIndex index, Instant now) const {
 }
 
 void Shaper::State::snapshot(ClassCursor& cursor, std::size_t budget, Instant now, CoreSnapshot& snapshot) const {
-  if (cursor.next == 0) snapshot = without_classes(now);
   const auto& classes = scheduler_->classes();
+  if (cursor.next == 0) {
+    snapshot = without_classes(now);
+    snapshot.classes.reserve(classes.size());  // to move them all would take longer than a slice may
+  }
   for (; budget > 0 && cursor.next < classes.size(); --budget, ++cursor.next) {
     snapshot.classes.push_back(scheduler_->snapshot(*classes[cursor.next], now));
   }

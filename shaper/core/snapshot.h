@@ -125,6 +125,7 @@ struct LimitSnapshot {
   std::optional<ByteCount> credit;  ///< or what is left of its grants
   ByteCount late_bytes;
   std::uint32_t other_flows = 0;  ///< of more keys than a limit over many hosts may have: they share one bucket
+  ByteCount wire_bytes;           ///< sent by all keys together
 };
 
 struct CoreSnapshot {

@@ -54,11 +54,18 @@ class SlidingSums {
 /// The rate over a sliding second.
 class RateMeter {
  public:
-  void add(ByteCount bytes, Instant now) { bytes_.add(0, bytes.value, now); }
+  void add(ByteCount bytes, Instant now) {
+    bytes_.add(0, bytes.value, now);
+    total_ += bytes;
+  }
+
+  /// All that was ever added.
+  [[nodiscard]] ByteCount total() const { return total_; }
   [[nodiscard]] DataRate rate(Instant now) const { return {8 * bytes_.sums(now)[0]}; }
 
  private:
   SlidingSums<1, 1> bytes_;
+  ByteCount total_;
 };
 
 /// Delays in buckets of whole microseconds that widen with the delay, eight to an octave: a percentile is at most 12.5

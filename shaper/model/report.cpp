@@ -77,6 +77,7 @@ LimitReport limit_report(const LimitPolicy& configured, const LimitSnapshot& sna
     report.keys = snapshot.keys;
   }
   report.other_flows = snapshot.other_flows;
+  report.wire_bytes = snapshot.wire_bytes;
   report.depth = snapshot.depth;
   report.late_bytes = snapshot.late_bytes;
   return report;

@@ -113,6 +113,7 @@ struct LimitReport {
   std::uint64_t other_flows = 0;        ///< of more keys than there may be: they share one bucket
   std::optional<std::string> selector;  ///< of a live limit: the flows that it is for
   std::optional<Nanos> wait;            ///< of a limit over several hosts: as in ClusterLimitReport
+  ByteCount wire_bytes;                 ///< sent by all buckets together
 };
 
 /// One kernel queue.

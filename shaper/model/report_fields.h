@@ -110,6 +110,7 @@ void fields(Visit& visit, Either<LimitReport> auto& limit) {
   visit("other_flows", limit.other_flows);
   visit("selector", limit.selector);
   visit("wait_us", limit.wait);
+  visit("wire_bytes", limit.wire_bytes);
 }
 
 template <typename Visit>
