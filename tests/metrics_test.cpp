@@ -70,7 +70,7 @@ StatusReport a_status() {
   LimitReport hosts;
   hosts.name = "hosts";
   hosts.limit = DataRate{5'000'000};
-  hosts.rate = DataRate{56'784};
+  hosts.wire_bytes = {7098};
   hosts.by = "source/24,64";
   hosts.keys = 3;
   hosts.late_bytes = {7};

@@ -63,8 +63,8 @@ constexpr Metric<ClassReport> kClassMetrics[]{
 constexpr Metric<LimitReport> kLimitMetrics[]{
     {gauge, "shaper_limit_limit_bytes_per_second", "Rate that is set, of each of the limit's buckets.",
      [](const LimitReport& limit) { return metric(limit.limit); }},
-    {gauge, "shaper_limit_rate_bytes_per_second", "Sent over the last second, by all of the limit's buckets.",
-     [](const LimitReport& limit) { return metric(limit.rate); }},
+    {counter, "shaper_limit_wire_bytes_total", "Wire bytes sent by all of the limit's buckets.",
+     [](const LimitReport& limit) { return metric(limit.wire_bytes); }},
     {gauge, "shaper_limit_credit_bytes", "What the limit's bucket has; absent where each key has its own.",
      [](const LimitReport& limit) { return metric(limit.credit); }},
     {gauge, "shaper_limit_depth_bytes", "The most that the limit's bucket saves.",
