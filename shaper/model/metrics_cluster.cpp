@@ -85,7 +85,7 @@ constexpr Metric<ClusterLimitReport> kLimitMetrics[]{
     {gauge, "shaper_cluster_limit_generation", "Of the bucket in Redis; another one after a loss of data.",
      [](const ClusterLimitReport& limit) { return if_answered(limit, limit.generation); }},
     {gauge, "shaper_cluster_limit_config_version", "Version of rate and burst in force.",
-     [](const ClusterLimitReport& limit) { return limit.config > 0 ? metric(limit.config) : std::nullopt; }},
+     [](const ClusterLimitReport& limit) { return metric(limit.config); }},
     {gauge, "shaper_cluster_limit_config_mismatch", "1: rate and burst in force are not those of this host's file.",
      [](const ClusterLimitReport& limit) { return metric(std::uint64_t{limit.config_mismatch}); }},
 };
