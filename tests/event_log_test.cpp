@@ -93,6 +93,18 @@ TEST(EventLog, EveryVerdictComesBack) {
   }
 }
 
+TEST(EventLog, AWalletComesBack) {
+  const WalletState spent{3, {1}, {2}, {3}, {4}, {5}, ~std::uint64_t{0}, std::nullopt, false};
+  WalletState refusing = spent;
+  refusing.valid_until = kNow;
+  refusing.refuses = true;
+  for (const WalletState& wallet : {spent, refusing}) {
+    std::string text;
+    EventLog(text).wallet(wallet);
+    EXPECT_EQ(std::get<event::Granting>(only_event(text).body).wallet, wallet) << text;
+  }
+}
+
 TEST(EventLog, VerdictsDifferInAnythingThatIsMeant) {
   const Verdict verdict{{7, 1}, Decision::accept, DropReason::policed, 1, 0, {100}, 5ns};
   Verdict other = verdict;
@@ -289,11 +301,11 @@ TEST(EventLog, ALineThatIsNoneIsToldFromOne) {
     const char* error;
   };
   const Case cases[] = {
-      {"", "expected a time in nanoseconds, or policy, name, guard, live, link, start, skipped"},
-      {"hello", "expected a time in nanoseconds, or policy, name, guard, live, link, start, skipped"},
+      {"", "expected a time in nanoseconds, or policy, name, guard, live, link, start, wallet, skipped"},
+      {"hello", "expected a time in nanoseconds, or policy, name, guard, live, link, start, wallet, skipped"},
       {"12", "expected the name of an event behind the time"},
       {"99999999999999999999 release",
-       "expected a time in nanoseconds, or policy, name, guard, live, link, start, skipped"},
+       "expected a time in nanoseconds, or policy, name, guard, live, link, start, wallet, skipped"},
       {"12 release now", "expected the end of the line"},
       {"12 mtu 0", "expected a number of bytes"},
       {"12 mtu 70000 1500", "expected the number of a link"},

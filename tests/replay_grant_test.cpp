@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "shaper/core/shaper.h"
@@ -101,6 +102,80 @@ TEST(ReplayLog, GrantsAreRepeated) {
   std::string smaller = log;
   smaller.replace(smaller.find("bytes=10000"), 11, "bytes=100");
   EXPECT_FALSE(replay_log(smaller, "log", kCluster)) << "too little for any packet";
+}
+
+TEST(ReplayLog, ALogThatBeginsBetweenGrantsHasThemInItsHead) {
+  const Policy policy = read_cluster_policy(kLimitPolicy, {}).value();
+  Verdicts verdicts;
+  Packet packet;
+  packet.headers.family = Family::ipv4;
+  packet.headers.protocol = kUdp;
+  packet.ip_bytes = 1000;
+  // Given a core that has two grants and has spent more than the rest when a log begins, and one that refuses.
+  for (const bool refuses : {false, true}) {
+    Shaper shaper(policy, StartCredit::full, HashKey{}, Instant{1s});
+    shaper.set_mtu(0, 1500);
+    for (const std::uint64_t bytes : {1500u, 600u}) {
+      shaper.on_grant({{0, {}}, {bytes}, Instant{9s}, {2'000'000}}, Instant{1s}, verdicts);
+    }
+    packet.id.number = 1;
+    shaper.on_packet(packet, Instant{2s}, verdicts);
+    shaper.refuse({0, {}}, refuses, Instant{2s}, verdicts);
+    ASSERT_EQ(verdicts.size(), 1u);
+    verdicts.clear();
+    std::string text;
+    EventLog log(text);
+    const Instant begin{2001ms};
+    log.begin(begin, {}, policy, kLimitPolicy, {}, std::vector<std::uint32_t>{1500});
+    ASSERT_EQ(shaper.wallets(begin).size(), 1u);
+    log.wallet(shaper.wallets(begin).front());
+    // When packets come that are larger than what is left, and another grant.
+    const auto write = [&](Instant now) { log.outcomes(now, std::exchange(verdicts, {})); };
+    for (packet.id.number = 2; packet.id.number <= 4; ++packet.id.number) {
+      shaper.on_packet(packet, begin, verdicts);
+      log.arrival(begin, packet);
+      write(begin);
+    }
+    const auto release_until = [&](Instant end) {
+      for (auto next = shaper.next_departure(); next && *next < end; next = shaper.next_departure()) {
+        shaper.release(*next, verdicts);
+        log.release(*next);
+        write(*next);
+      }
+    };
+    const Instant later{2100ms};
+    release_until(later);
+    const Grant grant{{0, {}}, {9000}, Instant{9s}, {2'000'000}};
+    shaper.on_grant(grant, later, verdicts);
+    log.grant(later, grant);
+    write(later);
+    release_until(Instant{9s});
+    // Then the log replays from its first verdict on, and comes out with the same words.
+    std::ostringstream again;
+    const auto result = replay_log(text, "log", {.read = read_cluster_policy, .events = &again});
+    ASSERT_TRUE(result) << result.error() << "\n" << text;
+    EXPECT_EQ(result->verdicts, 3u);
+    EXPECT_EQ(again.str(), text);
+    EXPECT_EQ(text.find(" refuses\n") != std::string::npos, refuses);
+
+    std::string without = text;
+    const std::size_t line = without.find("wallet ");
+    without.erase(line, without.find('\n', line) + 1 - line);
+    EXPECT_FALSE(replay_log(without, "log", {.read = read_cluster_policy})) << "the line is needed\n" << without;
+    if (refuses) continue;
+    for (const auto& [from, to, message] :
+         {std::tuple{"wallet limit=0", "wallet limit=7", "the policy has no cluster limit of this number"},
+          std::tuple{"left=", "left=9999999999", "a wallet out of range"},
+          std::tuple{"until=9", "until=8999999999", "a grant's end out of range"},
+          std::tuple{"pace=2000000", "pace=1", "a grant's pace out of range"},
+          std::tuple{"start ", "2000000000 release\nstart ", "no `start` line"}}) {
+      std::string changed = text;
+      changed.replace(changed.find(from), std::string_view(from).size(), to);
+      const auto refused = replay_log(changed, "log", {.read = read_cluster_policy});
+      ASSERT_FALSE(refused) << to;
+      EXPECT_THAT(refused.error(), testing::HasSubstr(message));
+    }
+  }
 }
 
 TEST(ReplayLog, AGrantThatCannotBeIsRefused) {

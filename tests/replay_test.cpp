@@ -265,7 +265,7 @@ burst = "1 B"
 )");
   std::string log_text;
   EventLog log(log_text);
-  PunctualDriver driver(policy, 1500, Instant{1s}, &log);
+  PunctualDriver driver(policy, 1500, Instant{1s}, {&log});
   Packet packet;
   packet.headers.family = Family::ipv4;
   packet.headers.protocol = kUdp;
@@ -295,7 +295,7 @@ rate = "10mbit"
   std::string log_text;
   EventLog log(log_text);
   log.begin(Instant{1s}, {}, policy, text, {}, std::vector<std::uint32_t>{1500});
-  PunctualDriver driver(policy, 1500, Instant{1s}, &log);
+  PunctualDriver driver(policy, 1500, Instant{1s}, {&log});
   Packet packet;
   packet.headers.family = Family::ipv4;
   packet.headers.protocol = kTcp;

@@ -94,6 +94,12 @@ class Meter {
     return taken;
   }
 
+  /// Goes on with a wallet that had this credit at its pace.
+  void set_wallet(const Wallet& wallet, std::uint64_t credit_nanobits, Instant now) {
+    *wallet_ = wallet;
+    bucket_ = TokenBucket::with_credit(credit_nanobits, now);
+  }
+
   void refuse(bool on) { wallet_->refuses = on; }
   [[nodiscard]] bool refuses() const { return wallet_ && wallet_->refuses; }
 
@@ -172,10 +178,11 @@ class Meter {
   [[nodiscard]] const TokenBucket& bucket() const { return bucket_; }
   /// Whether a new one instead of it gives nothing away.
   [[nodiscard]] bool may_forget(Instant now) const { return wallet_ || bucket_.full_at(*spec_, now); }
-  [[nodiscard]] ByteCount credit_at(Instant now) const {
+  [[nodiscard]] ByteCount credit_at(Instant now) const { return bucket_at(now).credit(); }
+  [[nodiscard]] TokenBucket bucket_at(Instant now) const {
     TokenBucket bucket = bucket_;
     bucket.accrue(*spec_, now);
-    return bucket.credit();
+    return bucket;
   }
 
  private:

@@ -408,6 +408,12 @@ ByteCount Shaper::take_back(const LimitKey& from, ByteCount bytes, Instant now) 
 void Shaper::refuse(const LimitKey& at, bool on, Instant now, Verdicts& out) {
   state_->refuse(at, on, now, out);
 }
+std::vector<WalletState> Shaper::wallets(Instant now) const {
+  return state_->wallets(now);
+}
+void Shaper::set_wallet(const WalletState& wallet, Instant now) {
+  state_->set_wallet(wallet, now);
+}
 void Shaper::demand(Instant now, std::vector<Demand>& demands) const {
   state_->demand(now, demands);
 }

@@ -62,6 +62,19 @@ struct Demand {
   ByteCount debt{};   ///< charged beyond them: later ones pay it first
 };
 
+/// What a cluster limit without `by` has of its grants, between packets: enough to go on with it elsewhere.
+struct WalletState {
+  LimitIndex limit = 0;
+  ByteCount left, debt, largest;  ///< as in Wallet
+  DataRate pace;
+  ByteCount frame;                     ///< the largest that it has seen, or one full frame
+  std::uint64_t credit_nanobits = 0;   ///< at its pace
+  std::optional<Instant> valid_until;  ///< absent: nothing was granted yet
+  bool refuses = false;
+
+  friend bool operator==(const WalletState&, const WalletState&) = default;
+};
+
 class Shaper {
  public:
   Shaper(PreparedPolicy prepared, StartCredit credit, HashKey key, Instant now);
@@ -120,6 +133,11 @@ class Shaper {
   [[nodiscard]] std::optional<Demand> demand(const LimitKey& from, Instant now) const;
   /// Appends the buckets of cluster limits that packets came to since the last call: the others want nothing new.
   void stirred(std::vector<LimitKey>& buckets);
+
+  /// One for each cluster limit without `by`. The buckets of the others come and go with their flows.
+  [[nodiscard]] std::vector<WalletState> wallets(Instant now) const;
+  /// Goes on with it. Meant for a core that was told of no packet yet.
+  void set_wallet(const WalletState& wallet, Instant now);
 
   /// Lets everything go unmetered, in order of arrival inside each flow.
   void pass_all(Instant now, Verdicts& out);

@@ -66,6 +66,33 @@ std::optional<Demand> Shaper::State::demand(const LimitKey& from, Instant now) c
   return meter == nullptr ? std::nullopt : std::optional(demand_of(from, *meter, now));
 }
 
+std::vector<WalletState> Shaper::State::wallets(Instant now) const {
+  std::vector<WalletState> states;
+  for (std::size_t i = 0; i < scheduler_->limits().size(); ++i) {
+    const Limit& limit = *scheduler_->limits()[i];
+    if (!limit.grants() || !limit.meter) continue;
+    const Wallet& wallet = *limit.meter->wallet();
+    states.push_back({static_cast<LimitIndex>(i), wallet.left, wallet.debt, wallet.largest, wallet.pace.rate,
+                      wallet.pace.frame, limit.meter->bucket_at(now).credit_nanobits(), wallet.valid_until,
+                      wallet.refuses});
+  }
+  return states;
+}
+
+void Shaper::State::set_wallet(const WalletState& state, Instant now) {
+  begin(now);
+  Meter* meter = granted_meter(*scheduler_, {state.limit, {}});
+  if (meter == nullptr) return;
+  Wallet wallet;
+  wallet.left = state.left;
+  wallet.debt = state.debt;
+  wallet.largest = state.largest;
+  wallet.pace = {state.pace, state.frame, bytes_in(state.pace, kGrantSlack)};
+  wallet.valid_until = state.valid_until;
+  wallet.refuses = state.refuses;
+  meter->set_wallet(wallet, state.credit_nanobits, now);
+}
+
 void Shaper::State::stirred(std::vector<LimitKey>& buckets) {
   for (std::size_t i = 0; i < scheduler_->limits().size(); ++i) {
     Limit& limit = *scheduler_->limits()[i];

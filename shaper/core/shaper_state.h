@@ -38,6 +38,8 @@ class Shaper::State {
   void demand(Instant now, std::vector<Demand>& demands) const;
   [[nodiscard]] std::optional<Demand> demand(const LimitKey& from, Instant now) const;
   void stirred(std::vector<LimitKey>& buckets);
+  [[nodiscard]] std::vector<WalletState> wallets(Instant now) const;
+  void set_wallet(const WalletState& wallet, Instant now);
   void pass_all(Instant now, Verdicts& out);
   [[nodiscard]] Explanation explain(const Packet& packet) const;
   [[nodiscard]] std::optional<HoldSnapshot> hold(const Packet& packet, Instant now) const;

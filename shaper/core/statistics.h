@@ -1,6 +1,7 @@
 // Measured values: a rate over the last second, and percentiles of delay. Nothing is decided by them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -81,6 +82,13 @@ class DelayHistogram {
 
   /// Percentiles when of `packets` in all those that are not in the histogram did not wait.
   [[nodiscard]] DelaySummary summary(std::uint64_t packets) const;
+
+  /// Calls `told` with the longest delay and the packets of each bucket that has some, in order.
+  void each(auto&& told) const {
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
+      if (counts_[bucket] > 0) told(std::min(upper_bound(bucket), max_), counts_[bucket]);
+    }
+  }
 
  private:
   static constexpr unsigned kSubBits = 3;  // 2^3 buckets to an octave

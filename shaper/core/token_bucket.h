@@ -34,6 +34,7 @@ class TokenBucket {
  public:
   static TokenBucket full(const BucketSpec& spec, Instant now) { return {nanobits(spec.depth()), now}; }
   static TokenBucket empty(Instant now) { return {0, now}; }
+  static TokenBucket with_credit(std::uint64_t nanobits, Instant now) { return {nanobits, now}; }
 
   /// Brings the credit up to `now`. Returns the nanobits that did not fit.
   std::uint64_t accrue(const BucketSpec& spec, Instant now) {
@@ -85,6 +86,8 @@ class TokenBucket {
     return later.credit_ >= nanobits(spec.depth());
   }
 
+  /// As of the last accrue().
+  [[nodiscard]] std::uint64_t credit_nanobits() const { return credit_; }
   /// Whole bytes of credit as of the last accrue().
   [[nodiscard]] ByteCount credit() const { return {credit_ / kNanobitsPerByte}; }
 

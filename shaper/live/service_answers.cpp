@@ -198,9 +198,13 @@ Service::Answer Service::events() {
   }
   publish_events();  // what came before is not for the new reader
   const Instant now = monotonic_now();
-  EventLog(subscription.head)
-      .begin(now, {StartCredit::full, key_}, loaded_->policy, loaded_->text, loaded_->names, mtus);
-  event_log_.begin(now, {StartCredit::full, key_}, loaded_->policy, loaded_->text, loaded_->names, mtus);
+  const auto begin = [&](EventLog& log) {
+    log.begin(now, {StartCredit::full, key_}, loaded_->policy, loaded_->text, loaded_->names, mtus);
+    for (const WalletState& wallet : shaper_->wallets(now)) log.wallet(wallet);
+  };
+  EventLog head(subscription.head);
+  begin(head);
+  begin(event_log_);
   event_text_.clear();  // the log knows the names of the classes now; who listens already had this
   packets_.log_to(&event_log_);
   return subscription;

@@ -107,6 +107,16 @@ void EventLog::begin(Instant now, const event::Start& start, const Policy& polic
   text_ += '\n';
 }
 
+void EventLog::wallet(const WalletState& wallet) {
+  text_ += "wallet ";
+  limit({wallet.limit, {}});
+  append(text_, " left={} debt={} largest={} pace={} frame={} credit={}", wallet.left.value, wallet.debt.value,
+         wallet.largest.value, wallet.pace.bits_per_second, wallet.frame.value, wallet.credit_nanobits);
+  if (wallet.valid_until) append(text_, " until={}", nanos(*wallet.valid_until));
+  if (wallet.refuses) text_ += " refuses";
+  text_ += '\n';
+}
+
 void EventLog::arrival(Instant now, const Packet& packet) {
   const Headers& headers = packet.headers;
   append(text_, "{} arrive {}:{} link={} queue={} ", nanos(now), packet.id.queue, packet.id.number, packet.link,

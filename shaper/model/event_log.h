@@ -59,6 +59,11 @@ struct Start {
   std::optional<HashKey> key;  ///< absent: of no consequence
 };
 
+/// What a cluster limit has of its grants when the log begins.
+struct Granting {
+  WalletState wallet;
+};
+
 struct Arrival {
   Packet packet;
 };
@@ -102,8 +107,8 @@ struct Skipped {
   std::uint64_t lines = 0;
 };
 
-using Body = std::variant<PolicyText, Name, GuardPorts, Live, Mtu, Start, Arrival, Release, QueuesDry, Departed, Swap,
-                          MtuChange, Lost, PassAll, Granted, TakenBack, Refused, Outcome, Skipped>;
+using Body = std::variant<PolicyText, Name, GuardPorts, Live, Mtu, Start, Granting, Arrival, Release, QueuesDry,
+                          Departed, Swap, MtuChange, Lost, PassAll, Granted, TakenBack, Refused, Outcome, Skipped>;
 
 }  // namespace event
 
@@ -134,6 +139,9 @@ class EventLog {
   /// groups that its text names.
   void begin(Instant now, const event::Start& start, const Policy& policy, std::string_view policy_text,
              std::span<const event::Name> names, std::span<const std::uint32_t> mtus);
+
+  /// A line of the head behind those of begin().
+  void wallet(const WalletState& wallet);
 
   void arrival(Instant now, const Packet& packet);
   void release(Instant now);

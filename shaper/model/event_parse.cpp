@@ -57,53 +57,6 @@ event::Arrival arrival(LineReader& line) {
   return {packet};
 }
 
-/// The words behind a grant that say which bucket of the limit it is for.
-void key_option(LineReader& line, FlowKey& of) {
-  const auto [key, value] = key_and_value(line.word());
-  const std::string what = "a number as a key's property";
-  if (key == "flow") {
-    read_flow(line, of);
-  } else if (key == "key") {
-    const auto address = parse_address(value);
-    if (!address) line.fail("an address in `key=`");
-    if (address) std::tie(of.family, of.source) = *address;
-  } else if (key == "link") {
-    of.link = line.number_in<LinkIndex>(value, what);
-  } else if (key == "mark") {
-    of.mark = line.number_in<std::uint32_t>(value, what);
-  } else if (key == "dscp") {
-    of.dscp = line.number_in<std::uint32_t>(value, what);
-  } else {
-    line.fail("one of key=, flow, link=, mark=, dscp=");
-  }
-}
-
-event::Granted granted(LineReader& line) {
-  Grant grant;
-  grant.to.limit = index_of<LimitIndex>(line, "limit");
-  grant.bytes.value = line.number_of<std::uint64_t>("bytes");
-  grant.valid_until = Instant{Nanos{line.number_of<std::int64_t>("until")}};
-  grant.pace.bits_per_second = line.number_of<std::uint64_t>("pace");
-  while (!line.at_end() && line.error().empty()) key_option(line, grant.to.key);
-  return {grant};
-}
-
-event::TakenBack taken_back(LineReader& line) {
-  event::TakenBack taken;
-  taken.from.limit = index_of<LimitIndex>(line, "limit");
-  taken.bytes.value = line.number_of<std::uint64_t>("bytes");
-  while (!line.at_end() && line.error().empty()) key_option(line, taken.from.key);
-  return taken;
-}
-
-event::Refused refused(LineReader& line) {
-  event::Refused refused;
-  refused.at.limit = index_of<LimitIndex>(line, "limit");
-  refused.on = line.number_of<std::uint32_t>("on") != 0;
-  while (!line.at_end() && line.error().empty()) key_option(line, refused.at.key);
-  return refused;
-}
-
 /// The rest of a verdict's line, behind the word for its decision.
 Verdict verdict(LineReader& line, Decision decision) {
   Verdict verdict;
@@ -187,6 +140,7 @@ event::Body head_line(std::string_view word, LineReader& line, Instant& at) {
   if (word == "name") return name(line);
   if (word == "guard") return guard_ports(line);
   if (word == "live") return live(line);
+  if (word == "wallet") return granting(line);
   if (word == "skipped") return event::Skipped{line.number<std::uint64_t>("a number of lines")};
   if (word == "link") {
     event::Mtu mtu;
@@ -199,7 +153,7 @@ event::Body head_line(std::string_view word, LineReader& line, Instant& at) {
     at = Instant{Nanos{line.number<std::int64_t>("a time in nanoseconds")}};
     return start(line);
   }
-  line.fail("a time in nanoseconds, or policy, name, guard, live, link, start, skipped");
+  line.fail("a time in nanoseconds, or policy, name, guard, live, link, start, wallet, skipped");
   return event::Release{};
 }
 

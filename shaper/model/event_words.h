@@ -12,6 +12,7 @@
 
 #include "shaper/core/packet.h"
 #include "shaper/model/address_text.h"
+#include "shaper/model/event_log.h"
 #include "shaper/model/line_reader.h"
 
 namespace shaper {
@@ -56,5 +57,11 @@ Index index_of(LineReader& line, std::string_view key) {
   const std::string_view value = line.value(key);
   return line.number_in<Index>(value.substr(0, value.find(':')), fmt::format("`{}=index:name`", key));
 }
+
+// event_parse_grants.cpp
+[[nodiscard]] event::Granting granting(LineReader& line);
+[[nodiscard]] event::Granted granted(LineReader& line);
+[[nodiscard]] event::TakenBack taken_back(LineReader& line);
+[[nodiscard]] event::Refused refused(LineReader& line);
 
 }  // namespace shaper

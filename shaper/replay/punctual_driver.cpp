@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "shaper/replay/report_collector.h"
+
 namespace shaper {
 namespace {
 
@@ -11,8 +13,8 @@ constexpr int kMostIdleReleases = 100'000;
 
 }  // namespace
 
-PunctualDriver::PunctualDriver(const Policy& policy, std::uint32_t mtu, Instant start, EventLog* log)
-    : shaper_(policy, StartCredit::full, HashKey{}, start), mtu_(mtu), now_(start), log_(log) {
+PunctualDriver::PunctualDriver(const Policy& policy, std::uint32_t mtu, Instant start, const Listeners& told)
+    : shaper_(policy, StartCredit::full, HashKey{}, start), mtu_(mtu), now_(start), told_(told) {
   for (std::size_t link = 0; link < policy.links.size(); ++link) shaper_.set_mtu(static_cast<LinkIndex>(link), mtu);
 }
 
@@ -25,7 +27,7 @@ void PunctualDriver::arrive(Packet packet, Instant at) {
   const std::vector<Packet> segments = std::exchange(segments_, {});
   for (const Packet& segment : segments) feed(segment);
   shaper_.on_queues_dry();
-  if (log_ != nullptr) log_->queues_dry(now_);
+  if (told_.log != nullptr) told_.log->queues_dry(now_);
 }
 
 void PunctualDriver::drain() {
@@ -48,23 +50,27 @@ void PunctualDriver::release() {
   shaper_.release(now_, verdicts_);
   idle_releases_ = verdicts_.empty() ? idle_releases_ + 1 : 0;
   assert(idle_releases_ < kMostIdleReleases);
-  if (log_ == nullptr) return;
-  log_->release(now_);
-  log_->outcomes(now_, verdicts_);
+  if (told_.log != nullptr) told_.log->release(now_);
+  tell_outcomes();
 }
 
 void PunctualDriver::feed(const Packet& packet) {
   verdicts_.clear();
   shaper_.on_packet(packet, now_, verdicts_);
-  if (log_ != nullptr) {
-    log_->arrival(now_, packet);
-    log_->outcomes(now_, verdicts_);
-  }
+  if (told_.log != nullptr) told_.log->arrival(now_, packet);
+  if (told_.report != nullptr) told_.report->arrived(packet, now_);
+  tell_outcomes();
   for (const Verdict& verdict : verdicts_) {
     if (verdict.decision != Decision::detour) continue;
     assert(verdict.id == packet.id);
     cut(packet);
   }
+}
+
+void PunctualDriver::tell_outcomes() {
+  if (told_.log != nullptr) told_.log->outcomes(now_, verdicts_);
+  if (told_.report == nullptr) return;
+  for (const Verdict& verdict : verdicts_) told_.report->decided(verdict, now_);
 }
 
 /// Segments of a super-packet, each with the headers and as much payload as the MTU holds; a plain packet stays whole.

@@ -13,10 +13,17 @@
 
 namespace shaper {
 
+class ReportCollector;
+
+/// Who is told what the driver does after the core's construction; null: nobody.
+struct Listeners {
+  EventLog* log = nullptr;  ///< begun by the caller
+  ReportCollector* report = nullptr;
+};
+
 class PunctualDriver {
  public:
-  /// `log`, if there is one, gets every call after the core's construction; the caller begins it.
-  PunctualDriver(const Policy& policy, std::uint32_t mtu, Instant start, EventLog* log);
+  PunctualDriver(const Policy& policy, std::uint32_t mtu, Instant start, const Listeners& told);
 
   /// A packet arrives at `at`, or now if that is past. Its id is given to it here.
   void arrive(Packet packet, Instant at);
@@ -32,11 +39,12 @@ class PunctualDriver {
   void release();
   void feed(const Packet& packet);
   void cut(const Packet& packet);
+  void tell_outcomes();
 
   Shaper shaper_;
   std::uint32_t mtu_;
   Instant now_;
-  EventLog* log_;
+  Listeners told_;
   std::uint32_t next_number_ = 1;
   int idle_releases_ = 0;
   Verdicts verdicts_;

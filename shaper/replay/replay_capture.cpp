@@ -6,6 +6,7 @@
 
 #include "shaper/replay/event_stream.h"
 #include "shaper/replay/punctual_driver.h"
+#include "shaper/replay/report_collector.h"
 
 namespace shaper {
 namespace {
@@ -35,23 +36,15 @@ bool lacks_headers(const IpPacket& ip, const Headers& headers) {
   return ip.captured.size() < ip.length && ip.captured.size() < headers.network_bytes + needed;
 }
 
-FlowsReport flows_of(const PunctualDriver& driver, const Policy& policy) {
-  constexpr std::size_t kEverything = 1 << 20;
-  FlowsReport report;
-  std::vector<FlowSnapshot> flows;
-  for (FlowCursor cursor; !cursor.done;) driver.shaper().flows(cursor, kEverything, driver.now(), flows);
-  for (const FlowSnapshot& flow : flows) report.flows.push_back(flow_report(policy, flow, {}, Nanos{0}));
-  return report;
-}
-
 class Replay {
  public:
   Replay(const Policy& policy, const ReplayOptions& options, Instant start)
       : options_(options),
         events_(options.events),
-        driver_(policy, options.mtu, start, events_.log()),
+        driver_(policy, options.mtu, start, {events_.log(), options.report}),
         start_(start),
         last_stamp_(start) {
+    if (options.report != nullptr) options.report->obeys(policy, start);
     if (events_.log() == nullptr) return;
     const std::vector<std::uint32_t> mtus(policy.links.size(), options.mtu);
     events_.log()->begin(start, {StartCredit::full, std::nullopt}, policy, options.policy_text, options.names, mtus);
@@ -84,12 +77,8 @@ class Replay {
   tl::expected<ReplayResult, std::string> finish(const Policy& policy) {
     driver_.drain();
     if (std::string error = events_.finish(); !error.empty()) return tl::unexpected(std::move(error));
-    const CoreSnapshot snapshot = driver_.shaper().snapshot(driver_.now());
-    result_.status = status_report(policy, snapshot);
+    static_cast<ReplayFigures&>(result_) = replay_figures(driver_.shaper(), policy, {}, driver_.now());
     result_.status.warnings = result_.oddities.sentences();
-    result_.flows = flows_of(driver_, policy);
-    result_.flows.total_flows = snapshot.flows;
-    result_.flows.evicted_flows = snapshot.evicted_flows;
     return std::move(result_);
   }
 

@@ -14,10 +14,13 @@
 #include "shaper/model/event_log.h"
 #include "shaper/model/report.h"
 #include "shaper/replay/capture.h"
+#include "shaper/replay/figures.h"
 #include "shaper/replay/frame.h"
 #include "shaper/replay/oddities.h"
 
 namespace shaper {
+
+class ReportCollector;
 
 struct ReplayProgress {
   std::optional<int> percent;  ///< of the file, where its length is known
@@ -31,12 +34,12 @@ struct ReplayOptions {
   std::string_view policy_text;                         ///< for the event log
   std::span<const event::Name> names;                   ///< of users and groups, for the event log
   std::ostream* events = nullptr;                       ///< gets the event log, if not null
+  ReportCollector* report = nullptr;                    ///< is told of packets and verdicts, if not null
   std::function<void(const ReplayProgress&)> progress;  ///< told now and then
 };
 
-struct ReplayResult {
-  StatusReport status;  ///< when the last held packet has departed; its warnings tell the oddities
-  FlowsReport flows;
+/// When the last held packet has departed; the warnings tell the oddities.
+struct ReplayResult : ReplayFigures {
   std::uint64_t ip_packets = 0;  ///< replayed
   Oddities oddities;
 };

@@ -11,13 +11,20 @@
 
 #include "shaper/core/policy.h"
 #include "shaper/model/config.h"
+#include "shaper/replay/figures.h"
 
 namespace shaper {
+
+class ReportCollector;
 
 struct LogReplay {
   std::uint64_t calls = 0;     ///< of the core
   std::uint64_t verdicts = 0;  ///< all equal to those in the log
   bool cut_short = false;      ///< the log ends inside the verdicts of its last call, as a log that was being written
+
+  // With a report:
+  ReplayFigures figures;    ///< at the end of the log
+  std::string policy_text;  ///< that was in force then
 };
 
 /// Makes a policy from its text with the names of the log, or says in one line why not.
@@ -26,7 +33,8 @@ using PolicyReader = std::function<tl::expected<Policy, std::string>(std::string
 
 struct LogReplayOptions {
   PolicyReader read = read_logged_policy;
-  std::ostream* events = nullptr;  ///< gets the log as this core writes it, if not null: the same text
+  std::ostream* events = nullptr;     ///< gets the log as this core writes it, if not null: the same text
+  ReportCollector* report = nullptr;  ///< is told of packets and verdicts, if not null
 };
 
 /// Replays a log. The error is one line that begins with `log_name:line:`: the first difference, a line that cannot be
