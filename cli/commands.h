@@ -76,6 +76,7 @@ struct ReplayCommandOptions {
   std::optional<std::string> policy_file;
   std::optional<std::string> link;
   std::optional<std::string> events_file;
+  std::optional<std::string> html_file;
   std::uint32_t mtu = 1500;
   bool json = false;
   bool quiet = false;

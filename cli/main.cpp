@@ -26,11 +26,6 @@ constexpr std::array<std::string_view, 3> kLater{"top", "run", "serve"};
   throw CommandError(ExitCode::wrong_usage, fmt::format("'{}' is not in this version", what));
 }
 
-/// An option of a later version is refused by name, not as unknown.
-void later_option(CLI::App* command, const std::string& name) {
-  command->add_option_function<std::string>(name, [name](const std::string&) { not_in_this_version(name); })->group("");
-}
-
 const std::map<std::string, Backend> kBackends{
     {"host", Backend::host}, {"nft", Backend::nft}, {"legacy", Backend::legacy}};
 
@@ -196,9 +191,9 @@ void add_replay(CLI::App& app, Run& run) {
   command->add_option("--link", options->link, "the link that all packets pass");
   command->add_option("--mtu", options->mtu, "of the link")->check(CLI::Range(68, 1 << 24))->capture_default_str();
   command->add_option("--events", options->events_file, "write the event log to this file");
+  command->add_option("--html", options->html_file, "write a report to this file: a page for a browser");
   command->add_flag("--json", options->json, "for programs");
   command->add_flag("--quiet", options->quiet, "no progress on the terminal");
-  later_option(command, "--html");
   command->callback([options, &run] { run = [options] { return shaper::cli::replay(*options); }; });
 }
 

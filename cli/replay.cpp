@@ -9,7 +9,9 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "cli/policy_file.h"
+#include "cli/replay_report.h"
 #include "cli/terminal.h"
 #include "shaper/model/flow_selection.h"
 #include "shaper/model/tables.h"
@@ -54,6 +56,11 @@ std::unique_ptr<std::ofstream> events_file(const ReplayCommandOptions& options) 
   return file;
 }
 
+std::optional<OutputFile> html_file(const ReplayCommandOptions& options) {
+  if (!options.html_file) return std::nullopt;
+  return OutputFile("--html", *options.html_file);
+}
+
 ExitCode replay_event_log(std::FILE* log, const ReplayCommandOptions& options) {
   if (options.policy_file || options.link || options.json) {
     throw CommandError(ExitCode::wrong_usage,
@@ -61,8 +68,13 @@ ExitCode replay_event_log(std::FILE* log, const ReplayCommandOptions& options) {
                                    options.capture));
   }
   const auto events = events_file(options);
-  const auto result = replay_log(log, options.capture, {.read = read_logged_policy, .events = events.get()});
+  const auto html = html_file(options);
+  ReportCollector report;
+  const LogReplayOptions replay_options{
+      .read = read_logged_policy, .events = events.get(), .report = html ? &report : nullptr};
+  const auto result = replay_log(log, options.capture, replay_options);
   if (!result) throw CommandError(ExitCode::failed, result.error());
+  if (html) html->write(log_report(options.capture, report, *result));
   std::fputs(fmt::format("{} calls, {} verdicts, all as in the log{}\n", result->calls, result->verdicts,
                          result->cut_short ? " (which ends inside a call)" : "")
                  .c_str(),
@@ -113,12 +125,16 @@ ExitCode replay(const ReplayCommandOptions& options) {
   replay_options.names = loaded.names;
   const auto events = events_file(options);
   replay_options.events = events.get();
+  const auto html = html_file(options);
+  ReportCollector report;
+  if (html) replay_options.report = &report;
   auto result = [&] {
     ProgressLine line(options.quiet);
     replay_options.progress = [&line](const ReplayProgress& progress) { line.show(progress); };
     return replay_capture(*capture, loaded.policy, replay_options);
   }();
   if (!result) throw CommandError(ExitCode::failed, result.error());
+  if (html) html->write(capture_report(options.capture, loaded, replay_options, *result));
   if (options.json) {
     std::fputs((replay_json(result->status, result->flows) + '\n').c_str(), stdout);
   } else {
