@@ -20,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 std::string content_of(const fs::path& path) {
@@ -132,6 +133,42 @@ TEST_F(Cli, WhatComesLaterIsRefusedByName) {
     EXPECT_EQ(ended.code, 2) << command;
     EXPECT_THAT(ended.errors, HasSubstr("is not in this version")) << command;
     expect_one_line(ended);
+  }
+}
+
+TEST_F(Cli, AReportIsAWholeFileOrNone) {
+  const std::string replay =
+      "replay '" + capture("policed.pcap") + "' --policy '" + capture("policy.toml") + "' --events log --html ";
+  ASSERT_EQ(shaper(replay + "page").code, 0);
+  const std::string page = content_of(folder_ / "page");
+  EXPECT_THAT(page, StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(page, HasSubstr("<h1>policed.pcap</h1>"));
+  EXPECT_THAT(page, testing::EndsWith("</html>\n"));
+  EXPECT_EQ(fs::status(folder_ / "page").permissions() & fs::perms::group_read, fs::perms::group_read);
+
+  fs::create_symlink("page", folder_ / "link");
+  ASSERT_EQ(shaper("replay log --html link").code, 0);
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_THAT(content_of(folder_ / "page"), HasSubstr("<h1>log</h1>")) << "replaced where the link leads to";
+
+  struct Case {
+    const char* place;
+    int code;
+    const char* message;
+  };
+  fs::create_directory(folder_ / "folder");
+  for (const Case& each : {Case{"-", 2, "--html: standard output is taken by the tables; name a file"},
+                           Case{"folder", 1, "folder is there and is not a file"},
+                           Case{"/dev/null", 1, "/dev/null is there and is not a file"},
+                           Case{"absent/page", 1, "absent/page: No such file or directory"}}) {
+    const Ended ended = shaper(replay + each.place);
+    EXPECT_EQ(ended.code, each.code) << each.place;
+    EXPECT_THAT(ended.errors, HasSubstr(each.message));
+    expect_one_line(ended);
+  }
+  EXPECT_FALSE(fs::is_regular_file("/dev/null"));
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("page."))) << "no draft is left";
   }
 }
 

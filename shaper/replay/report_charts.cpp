@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <cmath>
 
 #include "shaper/replay/report_parts.h"
 
@@ -80,7 +80,7 @@ Curve stairs(const Sampling& sampling, const std::vector<double>& values, const 
 }
 
 std::string in_words(double value, const ColumnUnits& units) {
-  return with_unit(static_cast<std::uint64_t>(value + 0.5), units);
+  return with_unit(static_cast<std::uint64_t>(std::llround(value)), units);
 }
 
 void add_stack(HtmlPlot& plot, const Sampling& sampling, const std::vector<Layer>& layers, const Axis& y) {

@@ -46,8 +46,8 @@ std::string notes(const ReplayReport& report) {
   std::string html = fmt::format("Each point of a curve is the mean over {}.", format_time(width));
   if (report.collected.policies() > 1) {
     html += fmt::format(
-        " The policy was changed {} times; the last one is shown, and the curves go on where a class "
-        "keeps its name and link.",
+        " The policy was changed in between (changes: {}); the last one is shown, and curves go on "
+        "where a class keeps its name and link.",
         report.collected.policies() - 1);
   }
   if (const std::size_t held = report.collected.held(); held > 0) {
