@@ -17,7 +17,7 @@ std::string title_of(const std::string& file) {
 }
 
 std::string duration(const TimeBins& time) {
-  return fmt::format("{:.6g} s", std::chrono::duration<double>(time.end() - time.start()).count());
+  return with_unit(static_cast<std::uint64_t>((time.end() - time.start()).count()), time_units());
 }
 
 /// What became of the packets.

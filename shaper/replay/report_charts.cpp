@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "shaper/replay/report_parts.h"
+#include "shaper/replay/sampling.h"
 
 namespace shaper {
 namespace {
@@ -15,29 +16,6 @@ constexpr std::size_t kHints = 40;
 /// A rate in force is drawn where it is not more than so many times what flows: else that would be a line at the
 /// bottom.
 constexpr double kInSight = 4;
-
-/// The bins as parts of a plot, and what a series says of each.
-class Sampling {
- public:
-  explicit Sampling(const TimeBins& time) : time_(time) {}
-
-  [[nodiscard]] std::size_t size() const { return time_.size(); }
-  [[nodiscard]] double begin(std::size_t i) const { return static_cast<double>(i) / static_cast<double>(size()); }
-  [[nodiscard]] double end(std::size_t i) const { return begin(i + 1); }
-  [[nodiscard]] Nanos length() const { return time_.width() * static_cast<std::int64_t>(size()); }
-  [[nodiscard]] double seconds_of_plot() const { return seconds(length()); }
-  [[nodiscard]] double each_second(const Series& series, std::size_t i) const {
-    return series.at(i) / seconds(time_.width());
-  }
-  [[nodiscard]] double part_at(Instant at) const {
-    return std::clamp(seconds(at - time_.start()) / seconds_of_plot(), 0.0, 1.0);
-  }
-
- private:
-  static double seconds(Nanos time) { return std::chrono::duration<double>(time).count(); }
-
-  const TimeBins& time_;
-};
 
 /// A layer of a plot: a value for each sample, with the word and style that it has in the legend.
 struct Layer {
@@ -142,18 +120,18 @@ void add_rule(HtmlPlot& plot, const Sampling& sampling, const RateSteps& steps, 
   if (drawn) add_steps(plot, sampling, steps, y, style);
 }
 
-std::string stack_plot(const TimeBins& time, const std::string& title, const std::vector<Layer>& layers, const Axis& y,
-                       const ColumnUnits& units) {
-  const Sampling sampling(time);
+std::string stack_plot(const ReportCollector& collected, const std::string& title, const std::vector<Layer>& layers,
+                       const Axis& y, const ColumnUnits& units) {
+  const Sampling sampling(collected);
   HtmlPlot plot(title, time_axis(sampling.length()), y);
   add_stack(plot, sampling, layers, y);
   add_hints(plot, sampling, layers, units);
   return plot.html();
 }
 
-std::string rate_plot(const ClassHistory& of, const TimeBins& time, const std::string& title,
+std::string rate_plot(const ReportCollector& collected, const ClassHistory& of, const std::string& title,
                       const std::string& style) {
-  const Sampling sampling(time);
+  const Sampling sampling(collected);
   const std::vector<Layer> layers{rate_layer(sampling, of.sent, "", style)};
   double most = largest(layers.front().values);
   const double flowing = most;
@@ -170,7 +148,7 @@ std::string rate_plot(const ClassHistory& of, const TimeBins& time, const std::s
 }
 
 std::string link_plot(const ReportCollector& collected, const LinkHistory& link) {
-  const Sampling sampling(collected.time());
+  const Sampling sampling(collected);
   const std::vector<std::size_t> shown = shown_classes(collected);
   std::vector<Layer> layers;
   Series rest;
@@ -211,10 +189,10 @@ std::string class_plots(const ReportCollector& collected) {
     const ClassHistory& of = collected.classes()[shown[i]];
     const std::string style = fmt::format("s{}", i);
     const std::string words = class_words(collected, shown[i]);
-    const Sampling sampling(collected.time());
-    html += "<div class=\"pair\">" + rate_plot(of, collected.time(), fmt::format("{}: rate", words), style);
+    const Sampling sampling(collected);
+    html += "<div class=\"pair\">" + rate_plot(collected, of, fmt::format("{}: rate", words), style);
     const Layer backlog{"", style, rates(sampling, of.backlog, 1)};
-    html += stack_plot(collected.time(), fmt::format("{}: backlog", words), {backlog},
+    html += stack_plot(collected, fmt::format("{}: backlog", words), {backlog},
                        linear_axis(largest(backlog.values), size_units()), size_units()) +
             "</div>\n";
   }
@@ -222,7 +200,7 @@ std::string class_plots(const ReportCollector& collected) {
 }
 
 std::string drop_plots(const ReportCollector& collected) {
-  const Sampling sampling(collected.time());
+  const Sampling sampling(collected);
   std::vector<Layer> reasons;
   Series marked;
   for (const ClassHistory& of : collected.classes()) marked.add(of.marked);
@@ -236,7 +214,7 @@ std::string drop_plots(const ReportCollector& collected) {
   const auto plot = [&](const std::string& title, const std::vector<Layer>& layers) {
     Axis y = linear_axis(largest(totals(layers)), plain_units());
     y.unit = "packets/s";
-    return stack_plot(collected.time(), title, layers, y, plain_units());
+    return stack_plot(collected, title, layers, y, plain_units());
   };
   std::string html;
   if (!reasons.empty()) html += plot("Drops by reason", reasons);
@@ -247,7 +225,7 @@ std::string drop_plots(const ReportCollector& collected) {
 std::string flow_plots(const ReportCollector& collected) {
   const LargestFlows::Ranking ranking = collected.flows(kMostFlows);
   const std::vector<std::size_t> shown = shown_classes(collected);
-  const Sampling sampling(collected.time());
+  const Sampling sampling(collected);
   std::vector<std::pair<std::string, Layer>> plots;
   for (const LargestFlows::FlowSeries& flow : ranking.largest) {
     if (flow.sent == ByteCount{}) continue;
@@ -260,7 +238,7 @@ std::string flow_plots(const ReportCollector& collected) {
   for (const auto& [title, layer] : plots) most = std::max(most, largest(layer.values));
   std::string html;
   const auto add = [&](const std::string& title, const Layer& layer, double top) {
-    html += stack_plot(collected.time(), title, {layer}, linear_axis(top, rate_units()), rate_units());
+    html += stack_plot(collected, title, {layer}, linear_axis(top, rate_units()), rate_units());
   };
   for (const auto& [title, layer] : plots) add(title, layer, most);
   if (ranking.rest.sum() == 0) return html;

@@ -58,6 +58,7 @@ std::string delay_plot(const ReplayReport& report) {
   const ReportCollector& collected = report.collected;
   Nanos most{0};
   for (const ClassReport& row : report.figures.status.classes) most = std::max(most, row.delay.max);
+  if (most == Nanos{0}) return "<p>No packet waited.</p>\n";
   const LogAxis x(most);
   Axis y{1, "%", {}};
   for (int percent = 0; percent <= 100; percent += 25) y.ticks.push_back({percent / 100.0, std::to_string(percent)});

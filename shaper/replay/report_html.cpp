@@ -10,6 +10,7 @@
 #include "shaper/model/units_text.h"
 #include "shaper/replay/report_page.h"
 #include "shaper/replay/report_parts.h"
+#include "shaper/replay/sampling.h"
 
 namespace shaper {
 namespace {
@@ -42,7 +43,7 @@ std::string drops(const ReplayReport& report) {
 }
 
 std::string notes(const ReplayReport& report) {
-  const Nanos width = report.collected.time().width();
+  const Nanos width = Sampling(report.collected).width();
   std::string html = fmt::format("Each point of a curve is the mean over {}.", format_time(width));
   if (report.collected.policies() > 1) {
     html += fmt::format(

@@ -81,7 +81,7 @@ std::string end_point(const std::string& address, std::optional<std::uint16_t> p
 std::string class_table(const ReplayReport& report) {
   const auto length = std::chrono::duration<double>(report.collected.time().end() - report.collected.time().start());
   const auto mean = [&](ByteCount bytes) {
-    if (length.count() <= 0) return std::string("-");
+    if (length.count() < 1e-3) return std::string("-");
     return with_unit(static_cast<std::uint64_t>(static_cast<double>(bytes.value) * 8 / length.count()), rate_units());
   };
   return table_of_classes(report.figures.status,
