@@ -1,5 +1,5 @@
-// The bins of a report as samples of its plots: one or more neighbours each, so many that curves of few packets are no
-// combs.
+// The bins of a report as samples of its plots: one or more neighbours each, so that each has packets enough for a
+// mean.
 #pragma once
 
 #include <algorithm>
@@ -34,10 +34,12 @@ class Sampling {
   [[nodiscard]] Nanos width() const { return time_.width() * static_cast<std::int64_t>(step_); }
 
  private:
-  static constexpr std::size_t kPackets = 20;  // in a sample, in the mean
+  static constexpr std::size_t kPackets = 100;  // in a sample, in the mean: else curves are combs ...
+  static constexpr std::size_t kFewest = 20;    // ... but so many samples there are
 
   static std::size_t step_for(std::size_t bins, std::uint64_t packets) {
-    return std::min(bins, 1 + bins * kPackets / static_cast<std::size_t>(std::max<std::uint64_t>(packets, 1)));
+    const std::size_t wanted = bins * kPackets / static_cast<std::size_t>(std::max<std::uint64_t>(packets, 1));
+    return std::max<std::size_t>(std::min(wanted, bins / kFewest), 1);
   }
   static double seconds(Nanos time) { return std::chrono::duration<double>(time).count(); }
   [[nodiscard]] std::size_t end_bin(std::size_t sample) const { return std::min((sample + 1) * step_, time_.size()); }
