@@ -5,6 +5,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "shaper/model/flow_columns.h"
 #include "shaper/model/tables.h"
 #include "shaper/model/text_table.h"
 #include "tests/golden_file.h"
@@ -109,6 +110,32 @@ TEST(FlowsTable, WhatIsNotShownIsCounted) {
   const std::string table = flows_table(four_flows(), {.columns = {}, .flows = 1});
   EXPECT_EQ(table.substr(table.size() - 7), "3 more\n");
   EXPECT_EQ(flows_table(four_flows()).find(" more"), std::string::npos);
+}
+
+TEST(FlowsTable, DenseTablesSayDropsByReasonInWhatIsLeft) {
+  FlowsReport report = four_flows();
+  report.flows[0].drops = {0, 0, 12, 0, 400, 0};
+  for (std::size_t columns = 40; columns < 250; ++columns) {
+    const TextTable table = flow_columns(report.flows, {columns, std::nullopt, true});
+    EXPECT_LE(longest_line(table.text()), columns) << table.text();
+    EXPECT_TRUE(table.place("rate")) << columns;
+    const bool shown = table.text().find(" 400 aqm") != std::string::npos;
+    EXPECT_EQ(shown, table.place("drops").has_value()) << table.text();
+  }
+  EXPECT_NE(flow_columns(report.flows, {200, std::nullopt, true}).text().find(" 400 aqm, 12 max_delay"),
+            std::string::npos);
+}
+
+TEST(TextTable, ACharacterIsOnePlaceWide) {
+  TextTable table(1);
+  table.words("bar", {"██··", "▏"});
+  table.numbers("rate", {1, 2}, plain_units());
+  EXPECT_EQ(table.text(), "bar  rate\n██··    1\n▏       2\n");
+  EXPECT_EQ(table.width(), 9u);
+  ASSERT_TRUE(table.place("rate"));
+  EXPECT_EQ(table.place("rate")->begin, 5u);
+  EXPECT_EQ(table.place("rate")->width, 4u);
+  EXPECT_FALSE(table.place("none"));
 }
 
 TEST(TextTable, AColumnHasTheUnitOfItsLargestNumber) {

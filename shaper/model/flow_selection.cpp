@@ -92,6 +92,10 @@ std::optional<FlowSort> parse_flow_sort(std::string_view word) {
   return static_cast<FlowSort>(found - kSortNames.begin());
 }
 
+std::string_view flow_sort_name(FlowSort sort) {
+  return kSortNames.at(static_cast<std::size_t>(sort));
+}
+
 std::string flow_sorts() {
   return fmt::format("{} or {}", fmt::join(kSortNames.begin(), kSortNames.end() - 1, ", "), kSortNames.back());
 }

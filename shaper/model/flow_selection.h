@@ -17,6 +17,7 @@ namespace shaper {
 enum class FlowSort : std::uint8_t { rate, bytes, packets, backlog, delay, drops, age };
 
 [[nodiscard]] std::optional<FlowSort> parse_flow_sort(std::string_view word);
+[[nodiscard]] std::string_view flow_sort_name(FlowSort sort);
 /// "rate, bytes, ... or age"
 [[nodiscard]] std::string flow_sorts();
 

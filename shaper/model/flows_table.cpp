@@ -3,16 +3,16 @@
 
 #include <algorithm>
 
+#include "shaper/model/flow_columns.h"
 #include "shaper/model/table_columns.h"
-#include "shaper/model/tables.h"
 
 namespace shaper {
 namespace {
 
 /// The titles that may go where there is no room for all, the first ones first.
 const std::vector<std::string> kLessImportant{"owner",  "link",    "since", "packets", "p50",
-                                              "marked", "user",    "bytes", "state",   "proto",
-                                              "drops",  "held by", "class", "p99",     "backlog"};
+                                              "marked", "bytes",   "proto", "user",    "drops",
+                                              "state",  "held by", "class", "p99",     "backlog"};
 
 /// "2026-01-31T23:59:59.123456Z" without its fraction.
 std::string to_the_second(const std::string& time) {
@@ -22,28 +22,10 @@ std::string to_the_second(const std::string& time) {
 /// What an address and a port may take of a line: half of what the columns beside them leave. At 80 columns each IPv4
 /// address is whole.
 std::size_t end_point_width(const FlowsRoom& room) {
-  constexpr std::size_t kOthers = 38;
-  constexpr std::size_t kLeast = 16;
+  const std::size_t others = room.dense ? 42 : 38;
+  const std::size_t least = room.dense ? 14 : 16;
   if (!room.columns) return std::string::npos;
-  return std::max(*room.columns, kOthers + 2 * kLeast) / 2 - kOthers / 2;
-}
-
-/// "2001:db8:1:2:3:4:5:6" -> "2001:d..4:5:6"
-std::string cut_in_the_middle(const std::string& text, std::size_t width) {
-  constexpr std::string_view kGap = "..";
-  if (text.size() <= width || width <= kGap.size()) return text;
-  const std::size_t head = (width - kGap.size()) / 2;
-  const std::size_t tail = width - kGap.size() - head;
-  return fmt::format("{}{}{}", text.substr(0, head), kGap, text.substr(text.size() - tail));
-}
-
-/// The port is always whole.
-std::string end_point(const std::string& address, std::optional<std::uint16_t> port, std::size_t width) {
-  const bool brackets = port && address.find(':') != std::string::npos;
-  const std::string before = brackets ? "[" : "";
-  const std::string after = (brackets ? "]" : "") + (port ? ":" + std::to_string(*port) : "");
-  const std::size_t beside = before.size() + after.size();
-  return before + cut_in_the_middle(terminal_text(address), width > beside ? width - beside : 0) + after;
+  return std::max(*room.columns, others + 2 * least) / 2 - others / 2;
 }
 
 std::string words_or_dash(const std::optional<std::string>& word) {
@@ -57,11 +39,12 @@ std::string holder(const FlowReport& flow) {
 
 TextTable columns_of(const std::vector<FlowReport>& flows, const FlowsRoom& room) {
   const std::size_t width = end_point_width(room);
-  TextTable table;
+  TextTable table(room.dense ? 1 : 2);
   table.words("proto", column(flows, [](auto& flow) { return terminal_text(flow.protocol); }));
-  table.words("source", column(flows, [&](auto& flow) { return end_point(flow.source, flow.source_port, width); }));
+  table.words("source",
+              column(flows, [&](auto& flow) { return end_point_text(flow.source, flow.source_port, width); }));
   table.words("> destination", column(flows, [&](auto& flow) {
-                return "> " + end_point(flow.destination, flow.destination_port, width);
+                return "> " + end_point_text(flow.destination, flow.destination_port, width);
               }));
   table.words("class", column(flows, [](auto& flow) { return terminal_text(flow.class_name); }));
   table.words("link", column(flows, [](auto& flow) { return terminal_text(flow.link); }));
@@ -73,7 +56,9 @@ TextTable columns_of(const std::vector<FlowReport>& flows, const FlowsRoom& room
   table.numbers("backlog", column(flows, [](auto& flow) { return bytes(flow.backlog_bytes); }), size_units());
   table.numbers("p50", column(flows, [](auto& flow) { return nanos(flow.delay.p50); }), time_units());
   table.numbers("p99", column(flows, [](auto& flow) { return nanos(flow.delay.p99); }), time_units());
-  table.numbers("drops", column(flows, [](auto& flow) { return Cell(flow.dropped_packets); }), plain_units());
+  if (!room.dense) {
+    table.numbers("drops", column(flows, [](auto& flow) { return Cell(flow.dropped_packets); }), plain_units());
+  }
   table.numbers("marked", column(flows, [](auto& flow) { return Cell(flow.marked_packets); }), plain_units());
   table.numbers("packets", column(flows, [](auto& flow) { return Cell(flow.packets); }), plain_units());
   table.numbers("bytes", column(flows, [](auto& flow) { return bytes(flow.wire_bytes); }), size_units());
@@ -95,42 +80,60 @@ std::vector<std::string> empty_columns(const std::vector<FlowReport>& flows) {
   return titles;
 }
 
-/// "12 of 50 flows, 5 shown, 94.21 Mbit/s, backlog 61.20 kB in 43 packets"
-std::string totals(const FlowsReport& report, std::size_t shown) {
-  DataRate rate;
-  ByteCount backlog;
-  std::uint64_t packets = 0;
-  for (const FlowReport& flow : report.flows) {
-    rate.bits_per_second += flow.rate.bits_per_second;
-    backlog += flow.backlog_bytes;
-    packets += flow.backlog_packets;
-  }
-  const std::size_t chosen = report.flows.size();
-  std::string text = chosen < report.total_flows ? fmt::format("{} of {} flows", chosen, report.total_flows)
-                                                 : fmt::format("{} {}", chosen, chosen == 1 ? "flow" : "flows");
-  if (shown < chosen) text += fmt::format(", {} shown", shown);
-  text += fmt::format(", {}, backlog {}", with_unit(rate.bits_per_second, rate_units()),
-                      with_unit(backlog.value, size_units()));
-  if (packets > 0) text += fmt::format(" in {} {}", packets, packets == 1 ? "packet" : "packets");
-  return text + '\n';
+}  // namespace
+
+void FlowTotals::add(const FlowReport& flow) {
+  ++flows;
+  rate.bits_per_second += flow.rate.bits_per_second;
+  backlog_bytes += flow.backlog_bytes;
+  backlog_packets += flow.backlog_packets;
 }
 
-}  // namespace
+std::string FlowTotals::text(std::uint64_t of, std::size_t shown) const {
+  std::string text = flows < of ? fmt::format("{} of {} flows", flows, of)
+                                : fmt::format("{} {}", flows, flows == 1 ? "flow" : "flows");
+  if (shown < flows) text += fmt::format(", {} shown", shown);
+  text += fmt::format(", {}, backlog {}", with_unit(rate.bits_per_second, rate_units()),
+                      with_unit(backlog_bytes.value, size_units()));
+  if (backlog_packets > 0) {
+    text += fmt::format(" in {} {}", backlog_packets, backlog_packets == 1 ? "packet" : "packets");
+  }
+  return text;
+}
+
+std::string end_point_text(const std::string& address, std::optional<std::uint16_t> port, std::size_t width) {
+  const bool brackets = port && address.find(':') != std::string::npos;
+  const std::string before = brackets ? "[" : "";
+  const std::string after = (brackets ? "]" : "") + (port ? ":" + std::to_string(*port) : "");
+  const std::size_t beside = before.size() + after.size();
+  return before + cut_in_the_middle(terminal_text(address), width > beside ? width - beside : 0) + after;
+}
+
+TextTable flow_columns(const std::vector<FlowReport>& flows, const FlowsRoom& room) {
+  TextTable table = columns_of(flows, room);
+  if (!room.columns) return table;
+  for (const std::string& title : empty_columns(flows)) table.leave_out(title);
+  // By reason they have what the others leave.
+  std::size_t for_drops = room.dense ? std::max<std::size_t>(*room.columns / 8, 10) - 2 : 0;
+  for (const std::string& title : kLessImportant) {
+    if (table.width() + for_drops <= *room.columns) break;
+    table.leave_out(title);
+    if (title == "drops") for_drops = 0;
+  }
+  if (for_drops > 0) {
+    const std::size_t rest = *room.columns - table.width() - 1;
+    table.words("drops", column(flows, [&](auto& flow) { return drop_reasons(flow.drops).substr(0, rest); }));
+  }
+  return table;
+}
 
 std::string flows_table(const FlowsReport& report, const FlowsRoom& room) {
   const std::size_t shown = std::min(report.flows.size(), room.flows.value_or(report.flows.size()));
   const std::vector<FlowReport> flows(report.flows.begin(), report.flows.begin() + static_cast<std::ptrdiff_t>(shown));
-  std::string text = totals(report, shown);
-  if (!flows.empty()) {
-    TextTable table = columns_of(flows, room);
-    if (room.columns) {
-      for (const std::string& title : empty_columns(flows)) table.leave_out(title);
-      for (const std::string& title : kLessImportant) {
-        if (table.width() > *room.columns) table.leave_out(title);
-      }
-    }
-    text += table.text();
-  }
+  FlowTotals totals;
+  for (const FlowReport& flow : report.flows) totals.add(flow);
+  std::string text = totals.text(report.total_flows, shown) + '\n';
+  if (!flows.empty()) text += flow_columns(flows, room).text();
   if (shown < report.flows.size()) text += fmt::format("{} more\n", report.flows.size() - shown);
   if (report.evicted_flows > 0) text += fmt::format("{} flows forgotten for want of room\n", report.evicted_flows);
   return text;

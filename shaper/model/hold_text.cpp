@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "shaper/model/report.h"
+#include "shaper/model/tables.h"
 #include "shaper/model/units_text.h"
 
 namespace shaper {
@@ -84,15 +85,6 @@ std::string minute_text(const HoldTimes& minute) {
   return text;
 }
 
-std::string drops_text(const Traffic& traffic) {
-  std::string text;
-  for (std::size_t reason = 0; reason < kDropReasons; ++reason) {
-    if (traffic.drops[reason] == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", traffic.drops[reason], kDropReasonNames[reason]);
-  }
-  return text.empty() ? "none was dropped" : "dropped: " + text;
-}
-
 }  // namespace
 
 std::string describe_waiting(const Policy& policy, const CoreSnapshot& snapshot) {
@@ -115,8 +107,10 @@ std::string describe_waiting(const Policy& policy, const CoreSnapshot& snapshot)
 
 std::string describe_hold(const Policy& policy, const HoldSnapshot& hold, Instant now) {
   const FlowSnapshot& flow = hold.flow;
+  const std::string reasons = drop_reasons(flow.traffic.drops);
+  const std::string drops = reasons.empty() ? "none was dropped" : "dropped: " + reasons;
   std::string text = fmt::format("  the flow: {} over the last second, {} sent, {}; delay p50 {}, p99 {}\n",
-                                 format_rate(flow.rate), packets(flow.traffic.sent_packets), drops_text(flow.traffic),
+                                 format_rate(flow.rate), packets(flow.traffic.sent_packets), drops,
                                  milliseconds(flow.delay.p50), milliseconds(flow.delay.p99));
   if (flow.held_by) {
     text += fmt::format("  {} of it ({}) wait for {}{}\n", packets(flow.backlog_packets),

@@ -88,24 +88,28 @@ std::string queue_table(const std::vector<QueueReport>& queues) {
   return table.text();
 }
 
-/// "dropped 2 backlog, 1 max_delay"
-std::string drops_text(const DropCounts& drops) {
-  std::string text;
+}  // namespace
+
+std::string drop_reasons(const DropCounts& drops) {
+  std::vector<std::size_t> reasons;
   for (std::size_t reason = 0; reason < kDropReasons; ++reason) {
-    if (drops[reason] == 0) continue;
-    text += fmt::format("{} {} {}", text.empty() ? "dropped" : ",", drops[reason], kDropReasonNames[reason]);
+    if (drops[reason] > 0) reasons.push_back(reason);
+  }
+  std::stable_sort(reasons.begin(), reasons.end(), [&](std::size_t a, std::size_t b) { return drops[a] > drops[b]; });
+  std::string text;
+  for (const std::size_t reason : reasons) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", drops[reason], kDropReasonNames[reason]);
   }
   return text;
 }
 
-/// A line for everything that happened to a class's packets but being sent.
 std::string exceptions_text(const std::vector<ClassReport>& classes) {
   std::string text;
   for (const ClassReport& row : classes) {
     const auto add = [&](std::string_view words) {
       text += fmt::format("{} on {}: {}\n", terminal_text(row.name), terminal_text(row.link), words);
     };
-    if (row.dropped_packets > 0) add(drops_text(row.drops));
+    if (row.dropped_packets > 0) add("dropped " + drop_reasons(row.drops));
     if (row.lost_packets > 0) add(fmt::format("lost {} (cleared by the kernel while held)", row.lost_packets));
     if (row.passed_packets > 0) add(fmt::format("passed {} unmetered", row.passed_packets));
     if (row.late_bytes.value > 0) add(fmt::format("{} B of credit lost to late wake-ups", row.late_bytes.value));
@@ -116,6 +120,8 @@ std::string exceptions_text(const std::vector<ClassReport>& classes) {
   }
   return text;
 }
+
+namespace {
 
 /// What was lost besides, of links and limits.
 std::string late_text(const StatusReport& report) {

@@ -19,11 +19,18 @@ namespace shaper {
 struct FlowsRoom {
   std::optional<std::size_t> columns;  ///< of characters
   std::optional<std::size_t> flows;
+  bool dense = false;  ///< one space between columns, drops by reason
 };
 
 /// A line of totals, the first flows of `report` in the order given, and how many more there are. Where columns are
 /// few, the least important ones are left out and addresses are cut in the middle.
 [[nodiscard]] std::string flows_table(const FlowsReport& report, const FlowsRoom& room = {});
+
+/// "398 aqm, 14 max_delay", the most frequent reason first.
+[[nodiscard]] std::string drop_reasons(const DropCounts& drops);
+
+/// A line for everything that happened to packets of these classes but being sent.
+[[nodiscard]] std::string exceptions_text(const std::vector<ClassReport>& classes);
 
 [[nodiscard]] std::string cluster_table(const ClusterReport& report);
 

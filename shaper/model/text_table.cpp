@@ -8,8 +8,6 @@
 namespace shaper {
 namespace {
 
-constexpr std::string_view kBetween = "  ";
-
 /// The largest that `value` fills, or the smallest.
 const ColumnUnit& unit_for(std::uint64_t value, const ColumnUnits& units) {
   const auto larger = std::find_if(units.begin() + 1, units.end(), [&](auto& unit) { return unit.size > value; });
@@ -51,9 +49,24 @@ std::string with_unit(std::uint64_t value, const ColumnUnits& units) {
   return fmt::format("{} {}", in_unit(value, unit), unit.name);
 }
 
+std::size_t characters(std::string_view text) {
+  constexpr unsigned kTopBits = 0xc0;
+  constexpr unsigned kContinues = 0x80;
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & kTopBits) != kContinues; }));
+}
+
+std::string cut_in_the_middle(const std::string& text, std::size_t width) {
+  constexpr std::string_view kGap = "..";
+  if (text.size() <= width || width <= kGap.size()) return text;
+  const std::size_t head = (width - kGap.size()) / 2;
+  const std::size_t tail = width - kGap.size() - head;
+  return fmt::format("{}{}{}", text.substr(0, head), kGap, text.substr(text.size() - tail));
+}
+
 TextTable::Column::Column(std::vector<std::string> of_lines, bool right)
     : lines(std::move(of_lines)), to_the_right(right) {
-  for (const std::string& line : lines) width = std::max(width, line.size());
+  for (const std::string& line : lines) width = std::max(width, characters(line));
 }
 
 void TextTable::words(std::string title, std::vector<std::string> cells) {
@@ -62,8 +75,8 @@ void TextTable::words(std::string title, std::vector<std::string> cells) {
 }
 
 void TextTable::numbers(std::string title, const std::vector<std::optional<std::uint64_t>>& cells,
-                        const ColumnUnits& units) {
-  std::uint64_t largest = 0;
+                        const ColumnUnits& units, std::uint64_t beside) {
+  std::uint64_t largest = beside;
   for (const std::optional<std::uint64_t>& cell : cells) largest = std::max(largest, cell.value_or(0));
   const ColumnUnit& unit = unit_for(largest, units);
   const bool empty = std::none_of(cells.begin(), cells.end(), [](const auto& cell) { return cell.has_value(); });
@@ -79,8 +92,17 @@ void TextTable::leave_out(const std::string& title) {
 
 std::size_t TextTable::width() const {
   std::size_t width = 0;
-  for (const Column& column : columns_) width += (width == 0 ? 0 : kBetween.size()) + column.width;
+  for (const Column& column : columns_) width += (width == 0 ? 0 : gap_) + column.width;
   return width;
+}
+
+std::optional<TextTable::Place> TextTable::place(const std::string& title) const {
+  std::size_t begin = 0;
+  for (const Column& column : columns_) {
+    if (column.lines.front() == title) return Place{begin, column.width};
+    begin += column.width + gap_;
+  }
+  return std::nullopt;
 }
 
 std::string TextTable::text() const {
@@ -93,7 +115,7 @@ std::string TextTable::text() const {
     std::string row;
     for (const Column& column : columns_) {
       row += fmt::format(fmt::runtime(column.to_the_right ? "{:>{}}{}" : "{:<{}}{}"), column.lines.at(line),
-                         column.width, kBetween);
+                         column.width, std::string(gap_, ' '));
     }
     row.erase(row.find_last_not_of(' ') + 1);
     if (line != 1 || !row.empty()) text += row + '\n';
