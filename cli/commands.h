@@ -95,6 +95,8 @@ struct ReplayCommandOptions {
 /// put back if that is needed; then kRepaired and how that went stand in front.
 [[nodiscard]] ExitCode tend(bool repair);
 [[nodiscard]] ExitCode flows(const FlowsOptions& options);
+/// A full-screen view until somebody leaves it.
+[[nodiscard]] ExitCode top();
 /// A live limit for the flows that `selector` names; `time` absent: for good.
 [[nodiscard]] ExitCode limit(const std::string& selector, const std::string& rate,
                              const std::optional<std::string>& time);

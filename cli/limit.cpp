@@ -1,4 +1,6 @@
 // `shaper limit` and `shaper unlimit`.
+#include "cli/limit.h"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -22,7 +24,8 @@ Value or_wrong_usage(tl::expected<Value, std::string> read) {
 
 }  // namespace
 
-ExitCode limit(const std::string& selector, const std::string& rate, const std::optional<std::string>& time) {
+std::string limit_request(const std::string& selector, const std::string& rate,
+                          const std::optional<std::string>& time) {
   const DataRate wanted = or_wrong_usage(parse_rate(rate));
   // The daemon looks names up again; here it is said what is wrong without one.
   (void)or_wrong_usage(parse_selector(selector, system_names()));
@@ -30,14 +33,19 @@ ExitCode limit(const std::string& selector, const std::string& rate, const std::
   if (time) {
     const Nanos length = or_wrong_usage(parse_time(*time));
     if (length < std::chrono::seconds{1} || length > kLongest) {
-      throw CommandError(ExitCode::wrong_usage, "--for takes 1s to 8760h");
+      throw CommandError(ExitCode::wrong_usage, "a live limit is for 1s to 8760h");
     }
     seconds = std::to_string(std::chrono::ceil<std::chrono::seconds>(length).count());
   }
+  return fmt::format("{} {} {}", wanted.bits_per_second, seconds, selector);
+}
+
+ExitCode limit(const std::string& selector, const std::string& rate, const std::optional<std::string>& time) {
+  const std::string request = limit_request(selector, rate, time);
   ControlClient daemon = connect_or_fail();
-  const std::string id = ask(daemon, "limit", fmt::format("{} {} {}", wanted.bits_per_second, seconds, selector));
+  const std::string id = ask(daemon, "limit", request);
   std::puts(fmt::format("live limit {}: {} has {} at most{}; 'shaper unlimit {}' lifts it", id, selector,
-                        format_rate(wanted), time ? " for " + *time : "", id)
+                        format_rate(*parse_rate(rate)), time ? " for " + *time : "", id)
                 .c_str());
   return ExitCode::done;
 }

@@ -20,7 +20,7 @@ using shaper::cli::CommandError;
 using shaper::cli::ExitCode;
 using Run = std::function<ExitCode()>;
 
-constexpr std::array<std::string_view, 3> kLater{"top", "run", "serve"};
+constexpr std::array<std::string_view, 2> kLater{"run", "serve"};
 
 [[noreturn]] void not_in_this_version(std::string_view what) {
   throw CommandError(ExitCode::wrong_usage, fmt::format("'{}' is not in this version", what));
@@ -128,6 +128,11 @@ void add_flows(CLI::App& app, Run& run) {
   command->callback([options, &run] { run = [options] { return shaper::cli::flows(*options); }; });
 }
 
+void add_top(CLI::App& app, Run& run) {
+  app.add_subcommand("top", "what flows, how fast and what is slow, live; limit and explain what you see")
+      ->callback([&run] { run = shaper::cli::top; });
+}
+
 void add_limit(CLI::App& app, Run& run) {
   auto* command = app.add_subcommand("limit", "a limit more for some flows, from now on");
   auto selector = std::make_shared<std::string>();
@@ -206,7 +211,8 @@ ExitCode run_command_line(int count, char** arguments) {
   app.require_subcommand(1);
   Run run;
   for (const auto& add : {add_check, add_up, add_confirm, add_reload, add_restart, add_down, add_status, add_flows,
-                          add_limit, add_cluster, add_metrics, add_explain, add_events, add_replay, add_tend}) {
+                          add_top, add_limit, add_cluster, add_metrics, add_explain, add_events, add_replay,
+                          add_tend}) {
     add(app, run);
   }
   try {

@@ -128,7 +128,7 @@ TEST_F(Cli, WrongUsageIsTwo) {
 }
 
 TEST_F(Cli, WhatComesLaterIsRefusedByName) {
-  for (const char* command : {"top", "run -- true", "serve", "cluster set x rate=1mbit"}) {
+  for (const char* command : {"run -- true", "serve", "cluster set x rate=1mbit"}) {
     const Ended ended = shaper(command);
     EXPECT_EQ(ended.code, 2) << command;
     EXPECT_THAT(ended.errors, HasSubstr("is not in this version")) << command;

@@ -25,6 +25,10 @@ std::optional<ControlClient> ControlClient::connect(const std::string& path) {
   throw std::system_error(errno, std::system_category(), "connect " + path);
 }
 
+void ControlClient::hang_up() const {
+  ::shutdown(fd_.get(), SHUT_RDWR);
+}
+
 void ControlClient::send_request(std::string_view verb, std::string_view body) {
   const std::string bytes = encode(Request{std::string(verb), std::string(body)});
   for (std::size_t sent = 0; sent < bytes.size();) {

@@ -24,6 +24,9 @@ class ControlClient {
   /// Asks for the event log and hands it over as it comes, until the daemon ends or `take` returns false.
   [[nodiscard]] Response stream(std::string_view verb, const std::function<bool(std::string_view)>& take);
 
+  /// Ends what another thread waits for: it finds the connection closed.
+  void hang_up() const;
+
  private:
   explicit ControlClient(Fd fd) : fd_(std::move(fd)) {}
 
