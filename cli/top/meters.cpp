@@ -107,7 +107,10 @@ std::string class_text(const ClassReport& row) {
       fmt::format("waits: {} in {} packets\n", with_unit(row.backlog_bytes.value, size_units()), row.backlog_packets);
   text += fmt::format("delay: p50 {}, p90 {}, p99 {}, max {}\n", format_time(row.delay.p50), format_time(row.delay.p90),
                       format_time(row.delay.p99), format_time(row.delay.max));
-  return text + exceptions_text({row}) + advice_text({row});
+  if (row.held_by) {
+    text += fmt::format("waits for: {} {}\n", terminal_text(row.held_by->bucket), terminal_text(row.held_by->name));
+  }
+  return text + exceptions_text({row});
 }
 
 std::string limit_text(const LimitReport& limit) {
@@ -150,6 +153,7 @@ std::string meter_text(const Meter& meter, const StatusReport& report) {
   for (const LimitReport& limit : report.limits) {
     if (meter.kind == MeterKind::limit && limit.name == meter.name) text += limit_text(limit) + '\n';
   }
+  for (const std::string& advice : report.advice) text += fmt::format("advice: {}\n", terminal_text(advice));
   for (const std::string& warning : report.warnings) text += fmt::format("warning: {}\n", terminal_text(warning));
   return text;
 }
