@@ -22,14 +22,12 @@
 namespace shaper {
 namespace {
 
-constexpr uid_t kNobody = 65'534;  // the user that owns nothing, in every Linux
-
 /// What a worker goes on doing. Opening files and sockets is below.
 constexpr std::array kAllowed{
     // packets, clients, the supervisor
     SCMP_SYS(recvmmsg), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom), SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(sendmmsg),
     SCMP_SYS(accept4), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(getsockname), SCMP_SYS(bind),
-    SCMP_SYS(connect),
+    SCMP_SYS(connect), SCMP_SYS(shutdown),
     // waiting
     SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(poll), SCMP_SYS(ppoll),
     SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep),
@@ -93,31 +91,42 @@ bool is_only_user() {
   return !(map >> inside >> outside >> count) || inside > kNobody || count <= kNobody;
 }
 
-void drop_capabilities(Confined who) {
+std::vector<unsigned> needed(Confined who) {
+  switch (who) {
+    case Confined::worker:
+      return {CAP_NET_ADMIN, CAP_SYS_NICE};
+    case Confined::redis:
+      return {CAP_NET_RAW};  // for the mark of its connections
+    case Confined::http:
+      break;
+  }
+  return {};
+}
+
+void drop_capabilities(Confined who, const std::optional<Account>& account) {
   if (capng_get_caps_process() != 0) throw std::system_error(errno, std::system_category(), "capng_get_caps_process");
   const auto has = [](unsigned capability) { return capng_have_capability(CAPNG_PERMITTED, capability) != 0; };
   const bool bounded = has(CAP_SETPCAP);
-  const bool other_user = has(CAP_SETUID) && has(CAP_SETGID) && !is_only_user();
-  std::vector<unsigned> kept{CAP_NET_RAW};  // for the mark of its connections
-  if (who == Confined::worker) kept = {CAP_NET_ADMIN, CAP_SYS_NICE};
+  const bool other_user = account && has(CAP_SETUID) && has(CAP_SETGID) && !is_only_user();
+  if (other_user) require(::setgroups(account->further.size(), account->further.data()), "setgroups");
+  std::vector<unsigned> kept = needed(who);
   std::erase_if(kept, [&](unsigned capability) { return !has(capability); });
   capng_clear(bounded ? CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS);
   const auto type = static_cast<capng_type_t>(CAPNG_EFFECTIVE | CAPNG_PERMITTED);
   for (const unsigned capability : kept) capng_update(CAPNG_ADD, type, capability);
-  const int result =
-      other_user
-          ? capng_change_id(kNobody, kNobody, static_cast<capng_flags_t>(CAPNG_DROP_SUPP_GRP | CAPNG_CLEAR_BOUNDING))
-          : capng_apply(bounded ? CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS);
+  const int result = other_user ? capng_change_id(static_cast<int>(account->user), static_cast<int>(account->group),
+                                                  CAPNG_CLEAR_BOUNDING)
+                                : capng_apply(bounded ? CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS);
   if (result != 0) throw std::system_error(EPERM, std::system_category(), "giving up capabilities");
 }
 
 }  // namespace
 
-void drop_privileges(Confined who) {
+void drop_privileges(Confined who, const std::optional<Account>& account) {
   const rlimit none{0, 0};
   require(::setrlimit(RLIMIT_CORE, &none), "setrlimit(RLIMIT_CORE)");
   require(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)");
-  drop_capabilities(who);
+  drop_capabilities(who, account);
   require(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl(PR_SET_DUMPABLE)");
 }
 

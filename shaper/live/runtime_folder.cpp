@@ -129,6 +129,12 @@ std::uint64_t network_namespace_cookie() {
   return cookie;
 }
 
+gid_t group_of_readers(const RuntimeFolder& folder) {
+  struct stat status {};
+  if (lstat(folder.path.c_str(), &status) == 0) return status.st_gid;
+  return readers().value_or(getegid());
+}
+
 RuntimeFolder runtime_folder_here() {
   const std::uint64_t cookie = network_namespace_cookie();
   return folder_at(place_for(cookie), cookie);

@@ -36,6 +36,10 @@ struct RuntimeFolder {
 /// The number of the calling thread's network namespace. Throws std::system_error (Linux before 5.14).
 [[nodiscard]] std::uint64_t network_namespace_cookie();
 
+/// The group that may ask the daemon of `folder`: that of the folder, and before there is one the group that it will
+/// have.
+[[nodiscard]] gid_t group_of_readers(const RuntimeFolder& folder);
+
 /// Where the folder is or would be; touches nothing. The same for every process of one user namespace with one
 /// XDG_RUNTIME_DIR, so for the command line and the daemon that it starts. Throws as network_namespace_cookie().
 [[nodiscard]] RuntimeFolder runtime_folder_here();
