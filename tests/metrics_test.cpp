@@ -185,6 +185,7 @@ TEST(Metrics, WithoutADaemonOnlyTheModeIsKnown) {
   StatusReport status;
   status.mode = Mode::blocked;
   const std::string text = metrics_text(status, nullptr);
+  EXPECT_EQ(line_of(text, "shaper_up"), "shaper_up 0");
   EXPECT_EQ(line_of(text, "shaper_mode{mode=\"blocked\"}"), "shaper_mode{mode=\"blocked\"} 1");
   EXPECT_EQ(line_of(text, "shaper_mode{mode=\"shaping\"}"), "shaper_mode{mode=\"shaping\"} 0");
   EXPECT_THAT(text, Not(HasSubstr("shaper_class")));

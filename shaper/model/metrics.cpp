@@ -92,6 +92,8 @@ constexpr Metric<QueueReport> kQueueMetrics[]{
 void write_daemon(MetricsWriter& out, const StatusReport& status) {
   out.family(gauge, "shaper_build_info", "The version; always 1.");
   out.value(label("version", status.version), metric(1));
+  out.family(gauge, "shaper_up", "1 where a daemon shapes, 0 where none answers.");
+  out.value({}, metric(std::uint64_t{status.mode == Mode::shaping}));
   out.family(gauge, "shaper_mode", "1 for what happens to traffic now.");
   for (const Mode mode : {Mode::shaping, Mode::bypassed, Mode::blocked}) {
     out.value(label("mode", mode_name(mode)), metric(std::uint64_t{status.mode == mode}));
