@@ -71,6 +71,13 @@ struct ExplainOptions {
   std::optional<std::string> policy_file;  ///< absent: the running daemon's policy, else the default file
 };
 
+struct ServeOptions {
+  std::string listen = "127.0.0.1:9469";
+  bool flows = false;
+  std::vector<std::string> hosts;   ///< further names that readers may call this host by
+  std::optional<std::string> user;  ///< who to become; absent: nobody, where we are root
+};
+
 struct ReplayCommandOptions {
   std::string capture;
   std::optional<std::string> policy_file;
@@ -107,5 +114,7 @@ struct ReplayCommandOptions {
 [[nodiscard]] ExitCode explain(const ExplainOptions& options);
 [[nodiscard]] ExitCode events();
 [[nodiscard]] ExitCode replay(const ReplayCommandOptions& options);
+/// Ends only by a signal.
+[[noreturn]] void serve(const ServeOptions& options);
 
 }  // namespace shaper::cli

@@ -20,7 +20,7 @@ using shaper::cli::CommandError;
 using shaper::cli::ExitCode;
 using Run = std::function<ExitCode()>;
 
-constexpr std::array<std::string_view, 2> kLater{"run", "serve"};
+constexpr std::array<std::string_view, 1> kLater{"run"};
 
 [[noreturn]] void not_in_this_version(std::string_view what) {
   throw CommandError(ExitCode::wrong_usage, fmt::format("'{}' is not in this version", what));
@@ -202,6 +202,20 @@ void add_replay(CLI::App& app, Run& run) {
   command->callback([options, &run] { run = [options] { return shaper::cli::replay(*options); }; });
 }
 
+void add_serve(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("serve", "a live page, JSON and Prometheus metrics by HTTP, only to read");
+  auto options = std::make_shared<shaper::cli::ServeOptions>();
+  command->add_option("--listen", options->listen, "where, as 127.0.0.1:9469 or [::1]:9469")
+      ->type_name("ADDRESS:PORT")
+      ->capture_default_str();
+  command->add_flag("--flows", options->flows, "show flows too: who talks to whom");
+  command->add_option("--host", options->hosts, "a further name of this host, or of a proxy, that browsers may ask for")
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+  command->add_option("--user", options->user, "the user to become (default: nobody)")->type_name("NAME");
+  command->callback([options, &run] { run = [options]() -> ExitCode { shaper::cli::serve(*options); }; });
+}
+
 ExitCode run_command_line(int count, char** arguments) {
   if (count > 1 && std::find(kLater.begin(), kLater.end(), arguments[1]) != kLater.end()) {
     not_in_this_version(arguments[1]);
@@ -212,7 +226,7 @@ ExitCode run_command_line(int count, char** arguments) {
   Run run;
   for (const auto& add : {add_check, add_up, add_confirm, add_reload, add_restart, add_down, add_status, add_flows,
                           add_top, add_limit, add_cluster, add_metrics, add_explain, add_events, add_replay,
-                          add_tend}) {
+                          add_serve, add_tend}) {
     add(app, run);
   }
   try {
