@@ -224,9 +224,9 @@ ExitCode run_command_line(int count, char** arguments) {
   app.set_version_flag("--version", fmt::format("shaper {}", shaper::kVersion));
   app.require_subcommand(1);
   Run run;
-  for (const auto& add : {add_check, add_up, add_confirm, add_reload, add_restart, add_down, add_status, add_flows,
-                          add_top, add_limit, add_cluster, add_metrics, add_explain, add_events, add_replay,
-                          add_serve, add_tend}) {
+  for (const auto& add :
+       {add_check, add_up, add_confirm, add_reload, add_restart, add_down, add_status, add_flows, add_top, add_limit,
+        add_cluster, add_metrics, add_explain, add_events, add_replay, add_serve, add_tend}) {
     add(app, run);
   }
   try {
