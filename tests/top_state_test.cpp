@@ -148,7 +148,7 @@ TEST(TopState, ALiveLimitIsLiftedFromEitherSide) {
   EXPECT_EQ(selected_port(state), 5202) << "what a key was about stays selected";
   state.take(three_flows(), std::nullopt);
   (void)press(state, 'j');
-  EXPECT_THAT(screen_of(state), HasSubstr("held by live-1"));
+  EXPECT_THAT(screen_of(state), HasSubstr("under live-1"));
   const Order by_flow = press(state, 'u');
   ASSERT_TRUE(std::holds_alternative<Lift>(by_flow));
   EXPECT_EQ(std::get<Lift>(by_flow).id, 1u);

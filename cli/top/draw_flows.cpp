@@ -27,13 +27,19 @@ void paint(Line& line, const FlowReport& flow, const TextTable& table) {
   for (const char* title : {"state", "backlog", "p99"}) line.paint(table.place(title), Style::full);
 }
 
-std::string held_by(const State& state, const FlowReport& flow) {
+/// What it waits for now, and the live limits that it obeys.
+std::string limits_on(const State& state, const FlowReport& flow) {
+  std::string text;
+  if (flow.held_by) {
+    text += fmt::format("waits for {} {}; ", terminal_text(flow.held_by->bucket), terminal_text(flow.held_by->name));
+  }
   const auto ids = state.live_limits_of(flow);
-  return ids.empty() ? "" : fmt::format("held by live-{}; ", fmt::join(ids, ", live-"));
+  if (!ids.empty()) text += fmt::format("under live-{}; ", fmt::join(ids, ", live-"));
+  return text;
 }
 
 std::string flow_detail(const State& state, const FlowReport& flow) {
-  std::string text = held_by(state, flow);
+  std::string text = limits_on(state, flow);
   if (flow.dropped_packets > 0) text += fmt::format("dropped {}; ", drop_reasons(flow.drops));
   text += fmt::format("{} on {}", terminal_text(flow.class_name), terminal_text(flow.link));
   if (flow.user) text += fmt::format("; {}", terminal_text(*flow.user));

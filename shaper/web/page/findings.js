@@ -15,7 +15,8 @@ function cause(row, status) {
     return `has ${rate(row.rate_bps)}: ${link.name} is full, ${rateOf(link.rate_bps, link.limit_bps)}`;
   }
   if (row.each) return `has ${rate(row.rate_bps)}: each ${row.each.by} gets at most ${rate(row.each.limit_bps)}`;
-  return `has ${rate(row.rate_bps)}`;
+  const held = row.held_by;
+  return held ? `has ${rate(row.rate_bps)}: waits for ${held.bucket} ${held.name}` : `has ${rate(row.rate_bps)}`;
 }
 
 export function dropsText(drops) {
@@ -50,5 +51,6 @@ export function findings(status, cluster, history) {
     ...status.classes.map((row) => ofClass(row, history.recent(row, status.delay_bounds_us), status)),
   ].filter((each) => each !== null);
   found.sort((a, b) => b.order - a.order);
+  found.push(...status.advice.map((text) => ({ name: 'Advice', text, level: 'slow', order: 0 })));
   return found.length > 0 ? found : [{ name: 'Nothing waits', text: 'and nothing is dropped.', level: 'ok' }];
 }

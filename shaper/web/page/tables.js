@@ -40,7 +40,7 @@ export const classTable = (table) =>
       cell: onlyClass((row) => ({ text: row.guarantee_bps ? rate(row.guarantee_bps) : '\u2013' })),
     },
     { title: 'Rate over time', wide: true, name: 'spark-cell', cell: onlyClass((row) => ({ spark: row.spark })) },
-    { title: 'Waits', numeric: true, cell: (row) => ({ text: bytes(row.backlog_bytes) }) },
+    { title: 'Backlog', numeric: true, cell: (row) => ({ text: bytes(row.backlog_bytes) }) },
     { title: 'Delay p50', numeric: true, wide: true, cell: onlyClass((row) => ({ text: delay(row.recent.p50) })) },
     { title: 'Delay p99', numeric: true, cell: onlyClass((row) => ({ text: delay(row.recent.p99) })) },
     { title: 'Dropped', numeric: true, name: 'drops', cell: dropsCell },
@@ -109,6 +109,9 @@ function endPoint(address, port) {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
+/** The bucket that the flow waits for. */
+const holder = ({ held_by: held }) => (held ? `${held.bucket} ${held.name}` : null);
+
 export const flowTable = (table) =>
   new Table(table, 'Flows, the first fifty in the chosen order', [
     {
@@ -117,14 +120,14 @@ export const flowTable = (table) =>
       name: 'flow',
       cell: (flow) => ({
         text: `${flow.protocol} ${endPoint(flow.source, flow.source_port)} \u2192 ${endPoint(flow.destination, flow.destination_port)}`,
-        small: [flow.class, flow.user, flow.state].filter((word) => word !== null).join(' \u00b7 '),
+        small: [flow.class, flow.user, holder(flow) ?? flow.state].filter((word) => word !== null).join(' \u00b7 '),
       }),
     },
     { title: 'Class', wide: true, cell: (flow) => ({ text: flow.class }) },
     { title: 'User', wide: true, cell: (flow) => ({ text: flow.user ?? '\u2013' }) },
-    { title: 'State', wide: true, cell: (flow) => ({ text: flow.state }) },
+    { title: 'Waits for', wide: true, cell: (flow) => ({ text: holder(flow) ?? flow.state }) },
     { title: 'Rate', numeric: true, cell: (flow) => ({ text: rate(flow.rate_bps) }) },
-    { title: 'Waits', numeric: true, wide: true, cell: (flow) => ({ text: bytes(flow.backlog_bytes) }) },
+    { title: 'Backlog', numeric: true, wide: true, cell: (flow) => ({ text: bytes(flow.backlog_bytes) }) },
     { title: 'Delay p99', numeric: true, cell: (flow) => ({ text: delay(flow.delay_us.p99) }) },
     { title: 'Dropped', numeric: true, cell: (flow) => ({ text: count(flow.dropped_packets) }) },
     { title: 'Sent', numeric: true, wide: true, cell: (flow) => ({ text: bytes(flow.wire_bytes) }) },
