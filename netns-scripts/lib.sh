@@ -222,12 +222,18 @@ stop_shaper() {
     shaper_runs=no
 }
 
-# Process ids of every daemon process in the shaped namespace, the supervisor (the oldest) first.
+# Process ids of every daemon process in the shaped namespace, the supervisor first: none of them is its parent. Numbers
+# begin anew at 32768, so the lowest one may be anybody's.
 daemon_pids() {
-    local pid
-    for pid in $(ip netns pids "$shaped" | sort -n); do
-        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != shaperd ] || echo "$pid"
-    done
+    local pid comm parent rank
+    for pid in $(ip netns pids "$shaped"); do
+        comm=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
+        [ "$comm" = shaperd ] || continue
+        parent=$(awk '{ print $4 }' "/proc/$pid/stat" 2>/dev/null) || continue
+        rank=1
+        [ "$(cat "/proc/$parent/comm" 2>/dev/null)" != shaperd ] || rank=2
+        echo "$rank $pid"
+    done | sort -n | cut -d ' ' -f 2
 }
 
 supervisor_pid() {
