@@ -31,6 +31,20 @@ struct FlowKey {
   friend bool operator==(const FlowKey& a, const FlowKey& b) { return a.words() == b.words(); }
 };
 
+/// The key of the packet's flow, without mark and DSCP.
+[[nodiscard]] inline FlowKey flow_key(const Packet& packet) {
+  const Headers& headers = packet.headers;
+  return {headers.source,
+          headers.destination,
+          headers.source_port,
+          headers.destination_port,
+          packet.link,
+          headers.family,
+          headers.protocol,
+          0,
+          0};
+}
+
 struct FlowKeyHash {
   HashKey key;
   std::size_t operator()(const FlowKey& flow) const { return siphash(flow.words(), key); }

@@ -3,25 +3,8 @@
 #include <algorithm>
 
 namespace shaper {
-namespace {
-
-FlowKey key_of(const Packet& packet) {
-  const Headers& headers = packet.headers;
-  FlowKey key;
-  key.source = headers.source;
-  key.destination = headers.destination;
-  key.source_port = headers.source_port;
-  key.destination_port = headers.destination_port;
-  key.link = packet.link;
-  key.family = headers.family;
-  key.protocol = headers.protocol;
-  return key;
-}
-
-}  // namespace
-
 LargestFlows::Sender LargestFlows::arrived(const Packet& packet) {
-  const FlowKey key = key_of(packet);
+  const FlowKey key = flow_key(packet);
   const ByteCount bytes{packet.ip_bytes};
   if (const auto found = place_of_.find(key); found != place_of_.end()) {
     Place& place = places_[found->second];
