@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "shaper/model/metrics_writer.h"
+#include "tests/cluster_report.h"
 #include "tests/golden_file.h"
 
 namespace shaper {
@@ -91,40 +92,19 @@ StatusReport a_status() {
 }
 
 ClusterReport a_cluster() {
-  ClusterReport report;
+  ClusterReport report = cluster_report();
   report.host = "h\"1";
-  report.redis = "10.0.0.5:6379";
-  report.round_trip = 300us;
-  report.slow_round_trip = 2ms;
-  report.timeout = 50ms;
-  report.calls = {{"answered", 90}, {"timeout", 3}};
-  report.connects = 2;
-  report.no_script = 1;
-  report.replays = 4;
-  report.clock_offset = -1'500us;
-  ClusterLimitReport limit;
-  limit.name = "tenant-a";
-  limit.state = "leased";
-  limit.limit = DataRate{200'000'000};
+  ClusterLimitReport& limit = report.limits.front();
   limit.share = DataRate{100'000'000};
   limit.fallback_rate = DataRate{10'000'000};
   limit.members = 2;
   limit.buckets = 1;
-  limit.sent = {123'456};
   limit.fallback_time = 1'250ms;
-  limit.fallback_reasons = {{"expired", 1}};
-  limit.lease_age = 12ms;
-  limit.lacks = {1'000};
-  limit.wait = 2ms;
-  limit.contended = true;
   limit.generation = 1'700'000'000'000'000;
-  limit.config = 3;
-  limit.config_mismatch = true;
-  ClusterLimitReport cold;
+  ClusterLimitReport& cold = report.limits.emplace_back();
   cold.name = "tenant-b";
   cold.state = "cold";
   cold.limit = DataRate{8'000};
-  report.limits = {limit, cold};
   return report;
 }
 

@@ -7,6 +7,7 @@
 
 #include "shaper/core/guard.h"
 #include "shaper/model/tables.h"
+#include "tests/cluster_report.h"
 #include "tests/golden_file.h"
 
 namespace shaper {
@@ -156,31 +157,8 @@ TEST(Report, StatusComesBackFromItsJson) {
 }
 
 ClusterReport full_cluster() {
-  ClusterReport report;
-  report.host = "h1";
-  report.redis = "10.0.0.5:6379";
+  ClusterReport report = cluster_report();
   report.trouble = "it is late";
-  report.round_trip = 300us;
-  report.slow_round_trip = 2ms;
-  report.timeout = 50ms;
-  report.calls = {{"answered", 90}, {"timeout", 3}};
-  report.connects = 2;
-  report.no_script = 1;
-  report.replays = 4;
-  report.clock_offset = -1'500us;
-  ClusterLimitReport limit;
-  limit.name = "tenant-a";
-  limit.state = "leased";
-  limit.limit = DataRate{200'000'000};
-  limit.sent = {123'456};
-  limit.lease_age = 12ms;
-  limit.lacks = {1'000};
-  limit.wait = 2ms;
-  limit.contended = true;
-  limit.config = 3;
-  limit.config_mismatch = true;
-  limit.fallback_reasons = {{"expired", 1}};
-  report.limits = {limit};
   report.warnings = {"limit tenant-a: \x1b"};
   report.namesake = true;
   return report;
@@ -312,8 +290,7 @@ TEST(Advice, IsForMoreDropsThanFiveInAHundredOfTheLastMinute) {
   const Case cases[] = {
       {"five in a hundred", DropReason::backlog, 950, 50, nullptr},
       {"one more", DropReason::backlog, 949, 51, "(backlog): more comes than its ceil or the rate of its each or"},
-      {"a policer", DropReason::policed, 949, 51,
-       "(policed): raise its ceil, write over = \"delay\", or give it a burst"},
+      {"a policer", DropReason::policed, 949, 51, "(policed): raise its ceil or the rate of its each or"},
       {"too slow", DropReason::max_delay, 949, 51, "aqm = true"},
       {"too many", DropReason::held, 949, 51, "kernel queue"},
       {"CoDel's few", DropReason::aqm, 970, 30, nullptr},

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "shaper/model/units_text.h"
@@ -16,37 +15,35 @@ constexpr std::uint64_t kTooManyPercent = 5;
 constexpr std::uint64_t kFewPackets = 100;
 constexpr std::size_t kMostLines = 10;
 
-/// What a policer should save up, as `check` asks for it.
-constexpr Nanos kPolicerBurst = std::chrono::milliseconds{50};
-
 struct Dropper {
   const ClassSnapshot* of;
   std::uint64_t dropped;
 };
 
-/// The rates that such a class obeys, as one has to write them.
-std::string rates_of(const Policy& policy, const ClassPolicy& cls) {
-  std::string text = cls.limit() ? "its ceil" : "";
-  const auto add = [&text](std::string_view what) { text += fmt::format("{}{}", text.empty() ? "" : " or ", what); };
-  if (cls.each) add("the rate of its each");
-  for (const LimitIndex limit : cls.limits) add("limit " + policy.limits.at(limit).name);
-  if (policy.links.at(cls.link).rate) add("the rate of link " + policy.links.at(cls.link).name);
-  return text;
+/// The rates of its own that such a class obeys, as one has to write them: those that a policer drops for.
+std::vector<std::string> own_rates(const Policy& policy, const ClassPolicy& cls) {
+  std::vector<std::string> rates;
+  if (cls.limit()) rates.emplace_back("its ceil");
+  if (cls.each) rates.emplace_back("the rate of its each");
+  for (const LimitIndex limit : cls.limits) rates.push_back("limit " + policy.limits.at(limit).name);
+  return rates;
 }
 
-std::string policed_text(const ClassPolicy& cls) {
-  const std::optional<DataRate> rate = cls.limit() ? cls.limit()
-                                       : cls.each  ? std::optional(cls.each->rate)
-                                                   : std::nullopt;
-  if (!rate) return "raise its limits, or write over = \"delay\"";
-  return fmt::format("raise its ceil, write over = \"delay\", or give it a burst of {} or more",
-                     format_size(bytes_in(*rate, kPolicerBurst)));
+std::string rates_of(const Policy& policy, const ClassPolicy& cls) {
+  std::vector<std::string> rates = own_rates(policy, cls);
+  if (policy.links.at(cls.link).rate) rates.push_back("the rate of link " + policy.links.at(cls.link).name);
+  return fmt::format("{}", fmt::join(rates, " or "));
+}
+
+std::string policed_text(const Policy& policy, const ClassPolicy& cls) {
+  return fmt::format("raise {}, write over = \"delay\", or give it a burst of {} or more",
+                     fmt::join(own_rates(policy, cls), " or "), format_time(kAdvisedPolicerBurst));
 }
 
 std::string remedy(const Policy& policy, const ClassPolicy& cls, DropReason reason) {
   switch (reason) {
     case DropReason::policed:
-      return policed_text(cls);
+      return policed_text(policy, cls);
     case DropReason::backlog:
       return fmt::format("more comes than {} lets through: raise it, or its backlog for short bursts",
                          rates_of(policy, cls));

@@ -1,4 +1,5 @@
 // Which rates and bursts go together, with each other and with the link.
+#include "shaper/model/advice.h"
 #include "shaper/model/config_parts.h"
 #include "shaper/model/units_text.h"
 
@@ -8,7 +9,6 @@ namespace {
 // One full frame comes on top of the burst, up to 512 KiB of it (BIG TCP): 1 MiB is kept for that.
 constexpr ByteCount kDeepestBurst{kDeepestBucket.value - (std::uint64_t{1} << 20)};
 // What a policer must let through in a row, so that TCP can reach its rate.
-constexpr Nanos kAdvisedPolicerBurst = std::chrono::milliseconds{50};
 // How late a timer wakes us on an idle virtual machine, 99th percentile.
 constexpr Nanos kUsualLateness = std::chrono::microseconds{250};
 // A burst that keeps less of the rate than this is warned of.
