@@ -62,7 +62,12 @@ struct Match {
   std::vector<std::uint8_t> dscp;
   std::vector<MarkMatch> mark;
   OwnerMatch user, group;
-  std::vector<Match> none_of;  ///< `not`: none of these may hold
+  std::vector<std::string> cgroup;     ///< paths from the root, each with all below it: "/system.slice"
+  std::vector<std::string> unit;       ///< a part of the cgroup's path: "backup.service"
+  std::vector<std::string> process;    ///< names; "unknown": no process was found
+  std::vector<std::uint32_t> pid;      ///< with all that they have started
+  std::vector<std::string> container;  ///< names, or the first 4 digits of the id or more
+  std::vector<Match> none_of;          ///< `not`: none of these may hold
 
   friend bool operator==(const Match&, const Match&) = default;
 };
@@ -71,8 +76,9 @@ struct Match {
 using Burst = std::variant<Nanos, ByteCount>;
 inline constexpr Nanos kDefaultBurst = std::chrono::milliseconds{4};
 
-/// What the flows that share a bucket have in common; `all`: the flows of a limit with `match`, which share one.
-enum class EachBy : std::uint8_t { flow, source, destination, local, remote, all };
+/// What the flows that share a bucket have in common, addresses or owners; `all`: the flows of a limit with `match`,
+/// which share one.
+enum class EachBy : std::uint8_t { flow, source, destination, local, remote, all, user, cgroup, process, container };
 
 /// `by`: one bucket for every value of this.
 struct KeyPolicy {
@@ -211,6 +217,10 @@ struct Policy {
   std::uint32_t max_flows = kDefaultMaxFlows;
   std::uint32_t mark_mask = kDefaultMarkMask;  ///< the one bit of the fwmark that is ours
   bool realtime = false;                       ///< the daemon runs under SCHED_FIFO
+  bool owners = false;                         ///< owners of flows are found out also where no key asks for them
+
+  /// Somebody finds out owners. A fact of the host, as guard_ports is: where nobody does, they are unknown at once.
+  bool finds_owners = false;
 
   /// Local TCP ports of the operator, sorted; empty: no guard is at work. A fact of the host, not of the policy's text:
   /// who has parsed that fills it by set_guard_ports() (guard.h), which adds the classes to it.

@@ -1,0 +1,29 @@
+// Who sends a flow, beyond the user of its socket: the cgroup that the socket was made in, the process that holds it,
+// the container that these belong to. Found outside (live/owner_helper.h) while packets go on, told to the core by
+// on_owner().
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shaper {
+
+/// What was found out; what was not is empty.
+struct Owner {
+  std::optional<std::uint32_t> user;  ///< of the socket
+  std::string cgroup;                 ///< path from the root of cgroup2: "/system.slice/backup.service"
+  std::string process;                ///< name (at most 15 bytes: the kernel keeps no more)
+  std::uint32_t pid = 0;              ///< of the process that holds the socket
+  std::uint64_t started = 0;  ///< when that began, in ticks since boot: with `pid` it names one process for good
+  std::vector<std::uint32_t>
+      lineage;            ///< of the numbers that the policy's `pid` keys name: the process itself, forebears
+  std::string container;  ///< id, 64 hexadecimal digits
+  std::string container_name;
+
+  friend auto operator<=>(const Owner&, const Owner&) = default;
+};
+
+}  // namespace shaper
