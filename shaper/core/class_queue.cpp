@@ -146,38 +146,29 @@ void ClassQueue::attach(Flow& flow, Instant now) {
 }
 
 void ClassQueue::join_bucket(Flow& flow, KeyedBuckets& keyed, Instant now) {
-  KeyedBucket& bucket = keyed.at(keyed.key_of(flow.key, direction_), now);
+  KeyedBucket& bucket = keyed.at(keyed.key_of(flow, direction_), now);
   ++bucket.flows;
   flow.buckets.push_back(&bucket);
 }
 
 void ClassQueue::leave_bucket(KeyedBucket& bucket) {
-  if (--bucket.flows > 0) return;
+  if (--bucket.flows > 0 || bucket.home->keeps_unused()) return;
   if (bucket.meter.has_spent()) std::erase(schedule_.spent, &bucket.meter);
   const FlowKey key = bucket.key;
   bucket.home->erase(key);
 }
 
-void ClassQueue::change_owner(Flow& flow, Instant now) {
-  assert(flow.idle());
-  if (policy_.fair == Fair::user) {
-    leave_host(flow);
-    join_host(flow);
+bool ClassQueue::suits(const Flow& flow) const {
+  if (policy_.fair == Fair::user && flow.host != &whole_ && host_key(flow) != flow.host->key) return false;
+  std::size_t place = 0;
+  for (const KeyedBuckets* keyed : keyed_) {
+    if (!keyed->takes(flow, direction_)) continue;
+    if (place >= flow.buckets.size()) return false;
+    const KeyedBucket& bucket = *flow.buckets[place++];
+    if (bucket.home != keyed) return false;
+    if (bucket.key != keyed->key_of(flow, direction_) && bucket.key != kOtherKeys) return false;
   }
-  if (!narrow_) return;
-  for (KeyedBuckets* keyed : keyed_) {
-    if (!keyed->narrow()) continue;
-    const auto bucket = std::find_if(flow.buckets.begin(), flow.buckets.end(),
-                                     [&](const KeyedBucket* each) { return each->home == keyed; });
-    const bool belongs = keyed->takes(flow, direction_);
-    if (belongs == (bucket != flow.buckets.end())) continue;
-    if (belongs) {
-      join_bucket(flow, *keyed, now);
-    } else {
-      leave_bucket(**bucket);
-      flow.buckets.erase(bucket);
-    }
-  }
+  return place == flow.buckets.size();
 }
 
 void ClassQueue::detach(Flow& flow) {
@@ -221,8 +212,8 @@ CodelParameters ClassQueue::codel_of(const Flow& flow) const {
 }
 
 std::optional<FlowKey> ClassQueue::shared_bucket(const FlowKey& flow) const {
-  if (!each_ || each_->by().by == EachBy::flow) return std::nullopt;
-  const FlowKey key = each_->key_of(flow, direction_);
+  if (!each_ || each_->by().by == EachBy::flow || is_of_owner(each_->by().by)) return std::nullopt;
+  const FlowKey key = bucket_key(each_->by(), flow, direction_);
   if (!each_->contains(key)) return std::nullopt;
   return key;
 }

@@ -41,8 +41,8 @@ class ClassQueue {
   void detach(Flow& flow);
   /// Whether nothing is given away when the idle `flow` is forgotten.
   [[nodiscard]] bool may_forget(const Flow& flow, Instant now) const;
-  /// The owner of the idle flow has become known: it may belong to another host, and obey other limits.
-  void change_owner(Flow& flow, Instant now);
+  /// Whether host and buckets of the flow are still those that it would get now: its owner may have become known.
+  [[nodiscard]] bool suits(const Flow& flow) const;
 
   // Packets come.
   /// Counts a packet of an attached flow in. False: it is policed, or comes too late from another class, and `out` has
@@ -88,8 +88,8 @@ class ClassQueue {
   template <typename Image>
   void carry(Image& image, Instant now);
 
-  /// The flow goes to another class: appends what it holds to `packets`, as if that had never been here.
-  void give_up(Flow& flow, std::vector<HeldPacket>& packets, Instant now);
+  /// The flow goes elsewhere: appends what it holds to `packets`, as if that had never been here.
+  void give_up(Flow& flow, std::vector<HeldPacket>& packets, Instant now, Verdicts& out);
   /// Drops up to `packets`, one after the other from whichever flow holds most then: too many are held altogether.
   void make_room(std::size_t packets, Instant now, Verdicts& out);
   /// Drops what the flow holds if a bucket on its way refuses it.

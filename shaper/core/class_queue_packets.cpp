@@ -159,14 +159,18 @@ void ClassQueue::keep_bounds(Flow& flow, Instant now, Verdicts& out) {
   }
 }
 
-void ClassQueue::give_up(Flow& flow, std::vector<HeldPacket>& packets, Instant now) {
-  assert(flow.buckets.empty());  // nobody waits for what it had reserved
+void ClassQueue::give_up(Flow& flow, std::vector<HeldPacket>& packets, Instant now, Verdicts& out) {
+  const bool awake = flow.state == FlowState::awake;
+  if (awake) release(flow);
+  KeyedBucket* sleeps = flow.sleeps;
   delist(flow, now);
-  relist(*flow.host);
   while (!flow.idle()) {
     packets.push_back(take_head(flow));
     in_packets_ -= packets.back().frames;
   }
+  relist(*flow.host);
+  if (awake) wake_at_buckets_of(flow, now, out);
+  if (sleeps != nullptr) wake_sleepers(*sleeps, schedule_, false, now, out);
 }
 
 void ClassQueue::make_room(std::size_t packets, Instant now, Verdicts& out) {

@@ -1,6 +1,10 @@
 #include "shaper/core/classifier.h"
 
 #include <algorithm>
+#include <limits>
+#include <string_view>
+
+#include "shaper/core/owner.h"
 
 namespace shaper {
 namespace {
@@ -21,16 +25,59 @@ bool any_or_unasked(const Values& values, Holds holds) {
   return values.empty() || std::any_of(values.begin(), values.end(), holds);
 }
 
-bool owner_holds(const OwnerMatch& match, std::optional<std::uint32_t> id) {
+bool user_holds(const OwnerMatch& match, std::optional<std::uint32_t> id) {
   if (match.empty()) return true;
   if (!id) return match.unknown;
   return std::any_of(match.ids.begin(), match.ids.end(),
                      [&](const auto& range) { return range.first <= *id && *id <= range.last; });
 }
 
-}  // namespace
+/// Whether `path` is `folder` or below it.
+bool below(std::string_view path, std::string_view folder) {
+  if (folder == "/") return !path.empty();
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
 
-bool holds(const Match& match, const Packet& packet, Direction direction) {
+bool has_part(std::string_view path, std::string_view part) {
+  while (!path.empty()) {
+    const std::size_t slash = path.rfind('/');
+    if (path.substr(slash + 1) == part) return true;
+    path = path.substr(0, slash == std::string_view::npos ? 0 : slash);
+  }
+  return false;
+}
+
+/// The kernel keeps this much of a process's name.
+constexpr std::size_t kProcessName = 15;
+constexpr std::string_view kUnknown = "unknown";
+
+bool process_holds(const std::string& wanted, const Owner& owner) {
+  if (owner.process.empty()) return wanted == kUnknown;
+  return owner.process == std::string_view(wanted).substr(0, kProcessName);
+}
+
+bool container_holds(const std::string& wanted, const Owner& owner) {
+  return !owner.container.empty() && (owner.container_name == wanted || owner.container.starts_with(wanted));
+}
+
+/// The keys that ask for what is found out about the owner.
+bool facts_hold(const Match& match, const Owner& owner) {
+  const auto listed = [&](std::uint32_t pid) {
+    return std::find(owner.lineage.begin(), owner.lineage.end(), pid) != owner.lineage.end();
+  };
+  return any_or_unasked(match.cgroup, [&](const std::string& path) { return below(owner.cgroup, path); }) &&
+         any_or_unasked(match.unit, [&](const std::string& unit) { return has_part(owner.cgroup, unit); }) &&
+         any_or_unasked(match.process, [&](const std::string& name) { return process_holds(name, owner); }) &&
+         any_or_unasked(match.pid, listed) &&
+         any_or_unasked(match.container, [&](const std::string& name) { return container_holds(name, owner); });
+}
+
+bool asks_facts(const Match& match) {
+  return !match.cgroup.empty() || !match.unit.empty() || !match.process.empty() || !match.pid.empty() ||
+         !match.container.empty();
+}
+
+bool headers_hold(const Match& match, const Packet& packet, Direction direction) {
   const Headers& headers = packet.headers;
   const bool egress = direction == Direction::egress;
   const auto address = [&](const Address& value) {
@@ -53,16 +100,46 @@ bool holds(const Match& match, const Packet& packet, Direction direction) {
          any_or_unasked(match.local_port, port(local_port)) && any_or_unasked(match.remote_port, port(remote_port)) &&
          any_or_unasked(match.dscp, [&](std::uint8_t value) { return value == headers.dscp; }) &&
          any_or_unasked(match.mark, [&](const MarkMatch& mark) { return (packet.mark & mark.mask) == mark.value; }) &&
-         owner_holds(match.user, packet.user) && owner_holds(match.group, packet.group) &&
-         std::none_of(match.none_of.begin(), match.none_of.end(),
-                      [&](const Match& inner) { return holds(inner, packet, direction); });
+         user_holds(match.user, packet.user) && user_holds(match.group, packet.group);
 }
+
+}  // namespace
+
+Holds holds(const Match& match, const Packet& packet, Direction direction) {
+  static const Owner kNobody;
+  if (!headers_hold(match, packet, direction)) return Holds::no;
+  Holds result = Holds::yes;
+  if (asks_facts(match)) {
+    if (packet.owner == nullptr && packet.owner_pending) {
+      result = Holds::perhaps;
+    } else if (!facts_hold(match, packet.owner == nullptr ? kNobody : *packet.owner)) {
+      return Holds::no;
+    }
+  }
+  for (const Match& excluded : match.none_of) {
+    const Holds inner = holds(excluded, packet, direction);
+    if (inner == Holds::yes) return Holds::no;
+    if (inner == Holds::perhaps) result = Holds::perhaps;
+  }
+  return result;
+}
+
+namespace {
+
+/// In bits per second: what makes one class stricter than another.
+std::uint64_t strictness(const Policy& policy, const ClassPolicy& cls) {
+  const auto smallest = policy.smallest_rate(cls);
+  return smallest ? smallest->bits_per_second : std::numeric_limits<std::uint64_t>::max();
+}
+
+}  // namespace
 
 Classifier::Classifier(const Policy& policy) : guard_ports_(policy.guard_ports) {
   for (const LinkPolicy& link : policy.links) links_.push_back({link.direction, {}, 0, std::nullopt});
   for (ClassIndex index = 0; index < policy.classes.size(); ++index) {
     const ClassPolicy& cls = policy.classes[index];
     LinkClasses& link = links_[cls.link];
+    rates_.push_back(strictness(policy, cls));
     if (cls.is_guard) {
       link.guard = index;
     } else if (cls.is_default) {
@@ -80,19 +157,29 @@ Classifier::Classifier(const Policy& policy) : guard_ports_(policy.guard_ports) 
 void Classifier::note_keys(const Match& match) {
   asks_dscp_ |= !match.dscp.empty();
   asks_mark_ |= !match.mark.empty();
-  asks_owner_ |= !match.user.empty() || !match.group.empty();
+  asks_user_ |= !match.user.empty() || !match.group.empty();
   for (const Match& inner : match.none_of) note_keys(inner);
 }
 
 Classifier::Result Classifier::classify(const Packet& packet) const {
   const LinkClasses& link = links_[packet.link];
+  std::optional<Result> strictest;  // of those that are not certain
+  const auto decide = [&](const Result& certain) {
+    return strictest && rates_[strictest->class_index] < rates_[certain.class_index] ? *strictest : certain;
+  };
   for (const Candidate& candidate : link.candidates) {
-    if (candidate.match.empty()) return {candidate.class_index, std::nullopt};
+    const Result all{candidate.class_index, std::nullopt};
+    if (candidate.match.empty()) return decide(all);
     for (std::size_t i = 0; i < candidate.match.size(); ++i) {
-      if (holds(candidate.match[i], packet, link.direction)) return {candidate.class_index, i};
+      const Result result{candidate.class_index, i};
+      const Holds held = holds(candidate.match[i], packet, link.direction);
+      if (held == Holds::yes) return decide(result);
+      if (held == Holds::perhaps && (!strictest || rates_[result.class_index] < rates_[strictest->class_index])) {
+        strictest = result;
+      }
     }
   }
-  return {link.default_class, std::nullopt};
+  return decide({link.default_class, std::nullopt});
 }
 
 std::optional<ClassIndex> Classifier::guard_of(const FlowKey& flow) const {

@@ -1,5 +1,6 @@
 // Which class a packet belongs to: the first one on its link, in file order, of which a match table holds; else the
-// link's default class. Asked once for a flow, not for each packet.
+// link's default class. While the owner of a flow is being found out, it is the strictest of those that this may lead
+// to. Asked once for a flow, not for each packet.
 #pragma once
 
 #include <optional>
@@ -10,8 +11,9 @@
 
 namespace shaper {
 
-/// Whether all keys of `match` hold for the packet.
-[[nodiscard]] bool holds(const Match& match, const Packet& packet, Direction direction);
+/// Whether all keys of `match` hold for the packet; perhaps: that depends on an owner who is not found yet.
+enum class Holds : std::uint8_t { no, perhaps, yes };
+[[nodiscard]] Holds holds(const Match& match, const Packet& packet, Direction direction);
 
 class Classifier {
  public:
@@ -29,7 +31,7 @@ class Classifier {
   // Whether any class asks for it: only then it tells flows apart.
   [[nodiscard]] bool asks_dscp() const { return asks_dscp_; }
   [[nodiscard]] bool asks_mark() const { return asks_mark_; }
-  [[nodiscard]] bool asks_owner() const { return asks_owner_; }
+  [[nodiscard]] bool asks_user() const { return asks_user_; }
 
  private:
   struct Candidate {
@@ -49,7 +51,8 @@ class Classifier {
   std::vector<std::uint16_t> guard_ports_;  // sorted
   bool asks_dscp_ = false;
   bool asks_mark_ = false;
-  bool asks_owner_ = false;
+  bool asks_user_ = false;
+  std::vector<std::uint64_t> rates_;  // bit/s: the smallest that all packets of a class obey
 };
 
 }  // namespace shaper

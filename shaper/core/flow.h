@@ -14,6 +14,7 @@
 #include "shaper/core/flow_key.h"
 #include "shaper/core/indexed_heap.h"
 #include "shaper/core/intrusive_list.h"
+#include "shaper/core/owner_table.h"
 #include "shaper/core/schedule.h"
 #include "shaper/core/standing.h"
 #include "shaper/core/statistics.h"
@@ -29,12 +30,19 @@ class KeyedBuckets;
 /// Where a flow stands: it holds nothing; it takes part in the round robin; or it sleeps at a bucket that lacks credit.
 enum class FlowState : std::uint8_t { idle, awake, asleep };
 
+/// What is known of who sends it: nobody was asked; an answer is awaited, and the strictest class holds until then; it
+/// did not come in time, but may still come; it came.
+enum class OwnerState : std::uint8_t { unasked, pending, unknown, known };
+
 struct Flow {
   explicit Flow(const FlowKey& flow_key, Instant now) : key(flow_key), first_seen(now), last_seen(now) {}
 
   FlowKey key;
   std::optional<std::uint32_t> user;
   std::optional<std::uint32_t> group;
+  OwnerRef who;  ///< where the state is `known`
+  OwnerState owner_state = OwnerState::unasked;
+  Instant owner_asked;          ///< for the latest time
   std::uint32_t last_mark = 0;  ///< of the latest packet: what a new policy may ask for
   std::uint8_t last_dscp = 0;
 

@@ -1,8 +1,12 @@
 #include "shaper/core/keyed_buckets.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
 
 #include "shaper/core/classifier.h"
+#include "shaper/core/owner.h"
 
 namespace shaper {
 
@@ -12,6 +16,8 @@ Packet packet_like(const Flow& flow, LinkIndex link) {
   packet.mark = flow.last_mark;
   packet.user = flow.user;
   packet.group = flow.group;
+  packet.owner = flow.who.get();
+  packet.owner_pending = flow.owner_state == OwnerState::pending;
   packet.headers.source = flow.key.source;
   packet.headers.destination = flow.key.destination;
   packet.headers.source_port = flow.key.source_port;
@@ -39,6 +45,50 @@ FlowKey bucket_key(const KeyPolicy& by, const FlowKey& flow, Direction direction
   return key;
 }
 
+namespace {
+
+/// A name of any length in the place of an address. Its key is no secret: two names in one bucket would share a rate.
+Address digest(std::string_view text) {
+  Address digest{};
+  for (std::uint64_t half = 0; half < 2; ++half) {
+    std::uint64_t hash = half;
+    for (std::size_t i = 0; i < text.size(); i += sizeof hash) {
+      std::uint64_t piece = 0;
+      std::memcpy(&piece, text.data() + i, std::min(sizeof piece, text.size() - i));
+      hash = siphash(std::array{hash, piece}, {half, text.size()});
+    }
+    std::memcpy(digest.data() + half * sizeof hash, &hash, sizeof hash);
+  }
+  return digest;
+}
+
+/// The key of those whose owner is not known is empty.
+FlowKey owner_key(EachBy by, const Flow& flow) {
+  FlowKey key;
+  if (by == EachBy::user) {
+    key.link = flow.user ? 1 : 0;
+    key.mark = flow.user.value_or(0);
+    return key;
+  }
+  const Owner* owner = flow.who.get();
+  if (owner == nullptr) return key;
+  if (by == EachBy::process && owner->pid != 0) {
+    std::memcpy(key.source.data(), &owner->started, sizeof owner->started);
+    key.mark = owner->pid;
+  } else if (by == EachBy::cgroup && !owner->cgroup.empty()) {
+    key.source = digest(owner->cgroup);
+  } else if (by == EachBy::container && !owner->container.empty()) {
+    key.source = digest(owner->container);
+  }
+  return key;
+}
+
+}  // namespace
+
+FlowKey KeyedBuckets::key_of(const Flow& flow, Direction direction) const {
+  return is_of_owner(by_.by) ? owner_key(by_.by, flow) : bucket_key(by_, flow.key, direction);
+}
+
 void KeyedBuckets::take_only(std::span<const Match> match) {
   const Nanos frame_time = time_for(spec_.rate, spec_.frame);
   narrow_ = Narrow{match, spec_.rate < kSplitBelow, CodelParameters::scaled(frame_time),
@@ -50,7 +100,7 @@ bool KeyedBuckets::takes(const Flow& flow, Direction direction) const {
   if (flow.is_shared()) return false;  // nobody knows whose packets it has
   const Packet packet = packet_like(flow, flow.key.link);
   return std::any_of(narrow_->match.begin(), narrow_->match.end(),
-                     [&](const Match& match) { return holds(match, packet, direction); });
+                     [&](const Match& match) { return holds(match, packet, direction) != Holds::no; });
 }
 
 KeyedBucket* KeyedBuckets::find(const FlowKey& key) {
@@ -66,6 +116,7 @@ const KeyedBucket* KeyedBuckets::find(const FlowKey& key) const {
 KeyedBucket& KeyedBuckets::at(const FlowKey& key, Instant now) {
   if (KeyedBucket* bucket = find(key)) return *bucket;
   if (grants_ && buckets_.size() >= kMostGrantedKeys && key != kOtherKeys) return at(kOtherKeys, now);
+  if (buckets_.size() >= sweep_at_) sweep(now);
   TokenBucket start = TokenBucket::full(spec_, now);
   if (empty_since_) {
     start = TokenBucket::empty(*empty_since_);
@@ -74,6 +125,13 @@ KeyedBucket& KeyedBuckets::at(const FlowKey& key, Instant now) {
   KeyedBucket& bucket = buckets_.try_emplace(key, *this, key, Meter(spec_, start, late_nanobits)).first->second;
   if (grants_) bucket.meter.use_grants(spec_.frame, now);
   return bucket;
+}
+
+void KeyedBuckets::sweep(Instant now) {
+  std::erase_if(buckets_, [now](const auto& entry) {
+    return entry.second.flows == 0 && !entry.second.meter.has_spent() && entry.second.meter.may_forget(now);
+  });
+  sweep_at_ = 2 * buckets_.size() + kFirstSweep;
 }
 
 void KeyedBuckets::change(const BucketSpec& spec, Instant now) {

@@ -19,8 +19,8 @@ namespace shaper {
 /// the latest.
 [[nodiscard]] Packet packet_like(const Flow& flow, LinkIndex link);
 
-/// What the flows of one bucket have in common; the rest of the key is zero. Mark and DSCP are the sender's choice and
-/// must not multiply its buckets.
+/// What the flows of one bucket have in common where that is addresses; the rest of the key is zero. Mark and DSCP are
+/// the sender's choice and must not multiply its buckets.
 [[nodiscard]] FlowKey bucket_key(const KeyPolicy& by, const FlowKey& flow, Direction direction);
 
 /// Those who grant bear so many buckets of one limit. Flows of further keys share one more, whose key no flow has.
@@ -55,15 +55,13 @@ class KeyedBuckets {
   void use_grants() { grants_ = true; }
   [[nodiscard]] bool uses_grants() const { return grants_; }
 
-  [[nodiscard]] FlowKey key_of(const FlowKey& flow, Direction direction) const {
-    return bucket_key(by_, flow, direction);
-  }
+  [[nodiscard]] FlowKey key_of(const Flow& flow, Direction direction) const;
   [[nodiscard]] bool contains(const FlowKey& key) const { return buckets_.contains(key); }
+  void erase(const FlowKey& key) { buckets_.erase(key); }
   [[nodiscard]] KeyedBucket* find(const FlowKey& key);
   [[nodiscard]] const KeyedBucket* find(const FlowKey& key) const;
   /// The bucket of that key, made if there is none; or that of kOtherKeys.
   KeyedBucket& at(const FlowKey& key, Instant now);
-  void erase(const FlowKey& key) { buckets_.erase(key); }
 
   /// A packet came to `bucket`, one of them.
   void stir(KeyedBucket& bucket) {
@@ -90,6 +88,8 @@ class KeyedBuckets {
   void forget_unused() {
     std::erase_if(buckets_, [](const auto& entry) { return entry.second.flows == 0; });
   }
+  /// Flows change their owner: a bucket that the last flow has left stays until nothing is given away by that.
+  [[nodiscard]] bool keeps_unused() const { return is_of_owner(by_.by); }
 
   [[nodiscard]] const KeyPolicy& by() const { return by_; }
   [[nodiscard]] const BucketSpec& spec() const { return spec_; }
@@ -106,6 +106,10 @@ class KeyedBuckets {
   RateMeter rate;
 
  private:
+  static constexpr std::size_t kFirstSweep = 64;
+
+  void sweep(Instant now);
+
   KeyPolicy by_;
   BucketSpec spec_;
   bool grants_ = false;
@@ -113,6 +117,7 @@ class KeyedBuckets {
   std::optional<Instant> empty_since_;
   std::unordered_map<FlowKey, KeyedBucket, FlowKeyHash> buckets_;
   std::vector<FlowKey> stirred_;
+  std::size_t sweep_at_ = kFirstSweep;  // so many buckets
 };
 
 }  // namespace shaper

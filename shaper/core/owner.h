@@ -23,6 +23,9 @@ struct Owner {
   std::string container;  ///< id, 64 hexadecimal digits
   std::string container_name;
 
+  template <typename Image>
+  void carry(Image& image);
+
   friend auto operator<=>(const Owner&, const Owner&) = default;
 };
 

@@ -15,6 +15,8 @@
 
 namespace shaper {
 
+struct Owner;
+
 enum class Family : std::uint8_t { other = 0, ipv4 = 4, ipv6 = 6 };
 
 /// An IPv4 address (first four bytes, the rest zero) or an IPv6 address, in network order.
@@ -75,6 +77,8 @@ struct Packet {
   std::uint32_t mark = 0;             ///< fwmark
   std::optional<std::uint32_t> user;  ///< of the sending socket, if there is one
   std::optional<std::uint32_t> group;
+  const Owner* owner = nullptr;  ///< of its flow; nothing: not known
+  bool owner_pending = false;    ///< somebody is finding it out
 
   friend bool operator==(const Packet&, const Packet&) = default;
 };

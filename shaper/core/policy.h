@@ -80,6 +80,10 @@ inline constexpr Nanos kDefaultBurst = std::chrono::milliseconds{4};
 /// which share one.
 enum class EachBy : std::uint8_t { flow, source, destination, local, remote, all, user, cgroup, process, container };
 
+[[nodiscard]] constexpr bool is_of_owner(EachBy by) {
+  return by == EachBy::user || by == EachBy::cgroup || by == EachBy::process || by == EachBy::container;
+}
+
 /// `by`: one bucket for every value of this.
 struct KeyPolicy {
   EachBy by = EachBy::flow;

@@ -49,8 +49,10 @@ void Shaper::State::on_departed(Instant at) {
 
 void Shaper::State::on_packet(const Packet& packet, Instant now, Verdicts& out) {
   begin(now);
+  give_up_waiting(now, out);
   Flow& flow = flow_of(packet, now);
-  follow_owner(flow, packet, now);
+  want_owner_again(flow, now);
+  follow_user(flow, packet, now, out);
   if (flow.guard_credit) enter_guard(flow, now);
   flows_.touch(flow, now);
   flow.last_mark = packet.mark;
@@ -90,11 +92,14 @@ void Shaper::State::drop_from_fattest_class(Instant now, Verdicts& out) {
 
 void Shaper::State::release(Instant now, Verdicts& out) {
   begin(now);
+  give_up_waiting(now, out);
   scheduler_->release(now, out);
 }
 
 std::optional<Instant> Shaper::State::next_departure() const {
-  return scheduler_->next_departure();
+  const std::optional<Instant> next = scheduler_->next_departure();
+  if (pending_.empty()) return next;
+  return std::min(next.value_or(pending_.front().until), pending_.front().until);
 }
 
 // --- Flows -----------------------------------------------------------------------------------------------------------
@@ -110,7 +115,9 @@ Flow& Shaper::State::flow_of(const Packet& packet, Instant now) {
   const FlowKey key = key_of(packet);
   if (Flow* flow = flows_.find(key)) return *flow;
 
-  const ClassIndex index = classifier_.classify(packet).class_index;
+  Packet first = packet;
+  first.owner_pending = policy_.finds_owners;
+  const ClassIndex index = classifier_.classify(first).class_index;
   const bool room = flows_.make_room(now, epoch_);
   if (room && shared_flows_ == 0) return make_flow(key, packet, index, now);
   const SharedKeys shared = shared_keys(key, index);
@@ -158,6 +165,7 @@ Flow& Shaper::State::make_flow(const FlowKey& key, const Packet& packet, ClassIn
   flow.group = packet.group;
   flow.last_mark = packet.mark;
   flow.last_dscp = packet.headers.dscp;
+  want_owner_of_new(flow, now);
   follow_guard_ports(flow, now);
   scheduler_->classes()[class_while_sparse(flow, index)]->queue.attach(flow, now);
   return flow;
@@ -187,22 +195,22 @@ Shaper::State::SharedKeys Shaper::State::shared_keys(const FlowKey& key, ClassIn
 }
 
 /// The socket of a flow may become known late (a SYN-ACK has none) or change (its port is used again).
-void Shaper::State::follow_owner(Flow& flow, const Packet& packet, Instant now) {
+void Shaper::State::follow_user(Flow& flow, const Packet& packet, Instant now, Verdicts& out) {
   if (!packet.user || (flow.user == packet.user && flow.group == packet.group)) return;
   if (flow.is_shared()) return;
-  const bool by_user = flow.owner->policy().fair == Fair::user;
-  const bool by_owner = classifier_.asks_owner() && !flow.owner->policy().is_guard;
-  // Its held packets go first; then it moves.
-  if ((by_owner || by_user) && !flow.idle()) return;
   flow.user = packet.user;
   flow.group = packet.group;
-  const ClassIndex index = by_owner ? classifier_.classify(packet).class_index : flow.owner->index();
-  if (index != flow.owner->index()) {
-    flow.owner->detach(flow);
-    scheduler_->classes()[index]->queue.attach(flow, now);
-  } else if (by_owner || by_user) {
-    flow.owner->change_owner(flow, now);
-  }
+  settle(flow, now, out);
+}
+
+/// What the flow holds arrives in the class as if it had not been let in before.
+void Shaper::State::move_flow(Flow& flow, ClassIndex index, Instant now, Verdicts& out) {
+  moving_.clear();
+  flow.owner->give_up(flow, moving_, now, out);
+  flow.owner->detach(flow);
+  scheduler_->classes()[index]->queue.attach(flow, now);
+  scheduler_->run(now, out);  // it may have been its turn
+  for (const HeldPacket& packet : moving_) offer(flow, packet, now, out);
 }
 
 /// A split flow detours with all its packets, so that its order stays; it comes back when none is on its way.
@@ -332,6 +340,14 @@ void Shaper::stirred(std::vector<LimitKey>& buckets) {
 }
 void Shaper::snapshot(ClassCursor& cursor, std::size_t budget, Instant now, CoreSnapshot& snapshot) const {
   state_->snapshot(cursor, budget, now, snapshot);
+}
+
+void Shaper::on_owner(const FlowKey& flow, const Owner& owner, Instant now, Verdicts& out) {
+  state_->on_owner(flow, owner, now, out);
+}
+
+void Shaper::owners_wanted(std::vector<FlowKey>& flows) {
+  state_->owners_wanted(flows);
 }
 
 Shaper::Explanation Shaper::explain(const Packet& packet) const {

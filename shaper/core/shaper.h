@@ -12,6 +12,7 @@
 
 #include "shaper/core/classifier.h"
 #include "shaper/core/flow_key.h"
+#include "shaper/core/owner.h"
 #include "shaper/core/policy.h"
 #include "shaper/core/siphash.h"
 #include "shaper/core/snapshot.h"
@@ -138,6 +139,14 @@ class Shaper {
   [[nodiscard]] std::vector<WalletState> wallets(Instant now) const;
   /// Goes on with it. Meant for a core that was told of no packet yet.
   void set_wallet(const WalletState& wallet, Instant now);
+
+  /// Appends the flows whose owner is to be found out, where the policy says that somebody does so: of a new flow, and
+  /// again now and then. To be asked after the other calls.
+  void owners_wanted(std::vector<FlowKey>& flows);
+  /// Who sends the flow. It moves to the class and the buckets that this gives it, with its held packets, in order.
+  /// Until then, but for 20 ms at most, it obeys the strictest class that it may belong to. A flow that is gone is
+  /// ignored.
+  void on_owner(const FlowKey& flow, const Owner& owner, Instant now, Verdicts& out);
 
   /// Lets everything go unmetered, in order of arrival inside each flow.
   void pass_all(Instant now, Verdicts& out);

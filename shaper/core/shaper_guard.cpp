@@ -38,15 +38,9 @@ void Shaper::State::charge_guarded(Flow& flow, ByteCount length, Instant now, Ve
   if (!sparse && flow.owner->policy().is_guard) leave_guard(flow, now, out);
 }
 
-/// To the class of the policy, where what the flow holds arrives as if it had not been let in before.
+/// To the class of the policy.
 void Shaper::State::leave_guard(Flow& flow, Instant now, Verdicts& out) {
-  moving_.clear();
-  flow.owner->give_up(flow, moving_, now);
-  flow.owner->detach(flow);
-  const ClassIndex index = classifier_.classify(packet_like(flow, flow.key.link)).class_index;
-  scheduler_->classes()[index]->queue.attach(flow, now);
-  scheduler_->run(now, out);  // it may have been its turn
-  for (const HeldPacket& packet : moving_) offer(flow, packet, now, out);
+  move_flow(flow, classifier_.classify(packet_like(flow, flow.key.link)).class_index, now, out);
 }
 
 }  // namespace shaper

@@ -14,6 +14,11 @@ void HeldPacket::carry(Image& image) {
   image(id, frames, ip_bytes, wire_bytes, arrival, fwmark, can_be_marked);
 }
 
+template <typename Image>
+void Owner::carry(Image& image) {
+  image(user, cgroup, process, pid, started, lineage, container, container_name);
+}
+
 template <typename Image, typename Value>
 void carry_if_there(Image& image, std::unique_ptr<Value>& value) {
   bool is_there = value != nullptr;
@@ -25,8 +30,8 @@ void carry_if_there(Image& image, std::unique_ptr<Value>& value) {
 
 template <typename Image>
 void Flow::carry(Image& image) {
-  image(user, group, last_mark, last_dscp, codel, split, detour_epoch, segment, supers, guard_credit, busy_since,
-        first_seen, last_seen, in_reserve, traffic, meter);
+  image(user, group, owner_state, last_mark, last_dscp, codel, split, detour_epoch, segment, supers, guard_credit,
+        busy_since, first_seen, last_seen, in_reserve, traffic, meter);
   carry_if_there(image, delays);
   carry_if_there(image, holds);
 }
@@ -117,7 +122,7 @@ void Scheduler::carry(Image& image, Instant now) {
 
 template <typename Image>
 void Shaper::State::carry(Image& image) {
-  image(epoch_, shared_flows_, shared_turns_, lingering_);
+  image(epoch_, shared_flows_, shared_turns_, lingering_, owner_counters_);
   scheduler_->carry(image, latest_);
   flows_.carry(image);
 }
@@ -130,6 +135,10 @@ void Shaper::State::save(ImageWriter& image, Instant now) {
   for (Flow* flow : flows_.all()) {
     image(flow->key, flow->owner->index());
     flow->carry(image);
+    if (flow->owner_state == OwnerState::known) {
+      Owner owner = *flow->who.get();
+      owner.carry(image);
+    }
     std::size_t held = 0;
     for (const HeldPacket* packet = flow->head; packet != nullptr; packet = packet->behind) ++held;
     image(held);
@@ -150,6 +159,7 @@ void Shaper::State::restore(ImageReader& image, Instant now, Verdicts& out) {
     return std::tie(a->head->arrival, a->head->id) < std::tie(b->head->arrival, b->head->id);
   });
   for (Flow* flow : busy_flows) flow->owner->adopt(*flow, now, out);
+  want_owners_anew(now);
   scheduler_->run(now, out);
 }
 
@@ -162,6 +172,11 @@ Flow* Shaper::State::restore_flow(ImageReader& image, Instant now) {
   if (!image.good()) return nullptr;
   Flow& flow = flows_.insert(key, now);
   flow.carry(image);
+  if (flow.owner_state == OwnerState::known) {
+    Owner owner;
+    owner.carry(image);
+    flow.who = owners_.at(owner);
+  }
   scheduler_->classes()[index]->queue.attach(flow, now);
   std::size_t held = 0;
   image(held);

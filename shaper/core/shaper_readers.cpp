@@ -28,6 +28,7 @@ CoreSnapshot Shaper::State::without_classes(Instant now) const {
   }
   snapshot.flows = flows_.size();
   snapshot.evicted_flows = flows_.evicted();
+  snapshot.owners = owner_counters_;
   return snapshot;
 }
 
@@ -64,6 +65,7 @@ FlowSnapshot Shaper::State::snapshot_of(const Flow& flow, Instant now) const {
   snapshot.link = flow.key.link;
   snapshot.headers = packet_like(flow, flow.key.link).headers;
   snapshot.user = flow.user;
+  if (const Owner* owner = flow.who.get()) snapshot.owner = *owner;
   snapshot.traffic = flow.traffic;
   snapshot.rate = flow.meter.rate(now);
   snapshot.backlog_packets = flow.backlog_packets;

@@ -3,12 +3,14 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "shaper/core/classifier.h"
 #include "shaper/core/flow_table.h"
+#include "shaper/core/owner_table.h"
 #include "shaper/core/scheduler.h"
 #include "shaper/core/shaper.h"
 
@@ -40,6 +42,8 @@ class Shaper::State {
   void stirred(std::vector<LimitKey>& buckets);
   [[nodiscard]] std::vector<WalletState> wallets(Instant now) const;
   void set_wallet(const WalletState& wallet, Instant now);
+  void on_owner(const FlowKey& flow, const Owner& owner, Instant now, Verdicts& out);
+  void owners_wanted(std::vector<FlowKey>& flows);
   void pass_all(Instant now, Verdicts& out);
   [[nodiscard]] Explanation explain(const Packet& packet) const;
   [[nodiscard]] std::optional<HoldSnapshot> hold(const Packet& packet, Instant now) const;
@@ -55,7 +59,8 @@ class Shaper::State {
   [[nodiscard]] FlowSnapshot snapshot_of(const Flow& flow, Instant now) const;
   Flow& flow_of(const Packet& packet, Instant now);
   Flow& make_flow(const FlowKey& key, const Packet& packet, ClassIndex index, Instant now);
-  void follow_owner(Flow& flow, const Packet& packet, Instant now);
+  void follow_user(Flow& flow, const Packet& packet, Instant now, Verdicts& out);
+  void move_flow(Flow& flow, ClassIndex index, Instant now, Verdicts& out);
   void offer(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out);
   [[nodiscard]] bool takes_detour(Flow& flow, const Packet& packet) const;
   static void learn_segment(Flow& flow, const Packet& packet);
@@ -65,6 +70,14 @@ class Shaper::State {
   using SharedKeys = std::array<FlowKey, 2>;  // the second one is by hash
   [[nodiscard]] SharedKeys shared_keys(const FlowKey& key, ClassIndex index) const;
   [[nodiscard]] Flow* shared_while_busy(const SharedKeys& shared);
+
+  // Owners (shaper_owners.cpp).
+  void want_owner(Flow& flow, Instant now);
+  void want_owner_of_new(Flow& flow, Instant now);
+  void want_owner_again(Flow& flow, Instant now);
+  void want_owners_anew(Instant now);
+  void settle(Flow& flow, Instant now, Verdicts& out);
+  void give_up_waiting(Instant now, Verdicts& out);
 
   // The guard (shaper_guard.cpp).
   void follow_guard_ports(Flow& flow, Instant now) const;
@@ -92,12 +105,20 @@ class Shaper::State {
   Classifier classifier_;
   HashKey key_;
   std::unique_ptr<Scheduler> scheduler_;
+  OwnerTable owners_;
   FlowTable flows_;
   std::uint32_t epoch_ = 1;         // counts the times at which no detour was on its way
   std::size_t shared_flows_ = 0;    // made so far: while there are none, nobody looks for them
   std::uint64_t shared_turns_ = 0;  // counts packets that found a shared flow empty
   std::vector<FlowKey> lingering_;  // shared flows that the latest change of policy found busy, in whatever class
-  std::vector<HeldPacket> moving_;  // from the guard to the class of the policy
+  std::vector<HeldPacket> moving_;  // from one class to another
+  struct Pending {
+    FlowKey flow;
+    Instant until;
+  };
+  std::deque<Pending> pending_;         // flows whose owner is being found out
+  std::vector<FlowKey> owners_wanted_;  // for owners_wanted()
+  OwnerCounters owner_counters_;
   Instant latest_;
 };
 

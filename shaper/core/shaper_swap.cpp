@@ -83,6 +83,7 @@ std::vector<std::optional<ClassIndex>> Shaper::State::swap(PreparedPolicy prepar
   }
   for (Move& move : moves) move.merges_all = merges_all[*move.link];
   rename_flows(moves);
+  want_owners_anew(now);
   for (const Move& move : moves) {
     if (move.flow != nullptr) settle_flow(move, now, out);
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "shaper/core/owner.h"
 #include "shaper/core/policy.h"
 #include "shaper/core/units.h"
 #include "shaper/core/verdict.h"
@@ -128,12 +129,19 @@ struct LimitSnapshot {
   ByteCount wire_bytes;           ///< sent by all keys together
 };
 
+/// What came of the search for owners of flows.
+struct OwnerCounters {
+  std::uint64_t found = 0;  ///< answers
+  std::uint64_t late = 0;   ///< flows that waited for one in vain: unknown until it comes
+};
+
 struct CoreSnapshot {
   std::vector<LinkSnapshot> links;
   std::vector<LimitSnapshot> limits;
   std::vector<ClassSnapshot> classes;
   std::uint64_t flows = 0;
   std::uint64_t evicted_flows = 0;
+  OwnerCounters owners;
 };
 
 /// What a flow does at a moment, and what its packets wait for.
@@ -150,6 +158,7 @@ struct FlowSnapshot {
   LinkIndex link = 0;
   Headers headers;  ///< addresses, ports, protocol and family of the flow
   std::optional<std::uint32_t> user;
+  std::optional<Owner> owner;
   Traffic traffic;
   DataRate rate;
   std::uint64_t backlog_packets = 0;

@@ -70,6 +70,7 @@ class PacketLoop {
   void grant(const Grant& grant);
   [[nodiscard]] ByteCount take_back(const LimitKey& from, ByteCount bytes);
   void refuse(const LimitKey& at, bool on);
+  void tell_owner(const FlowKey& flow, const Owner& owner);
   /// Lets everything go that is held or waits to be read.
   void pass_all();
 

@@ -67,6 +67,13 @@ void PacketLoop::refuse(const LimitKey& at, bool on) {
   settle(now);
 }
 
+void PacketLoop::tell_owner(const FlowKey& flow, const Owner& owner) {
+  const Instant now = monotonic_now();
+  if (log_ != nullptr) log_->owner(now, flow, owner);
+  shaper_->on_owner(flow, owner, now, verdicts_);
+  settle(now);
+}
+
 void PacketLoop::set_mtu(LinkIndex link, std::uint32_t mtu) {
   shaper_->set_mtu(link, mtu);
   if (log_ != nullptr) log_->mtu(monotonic_now(), link, mtu);

@@ -18,6 +18,7 @@
 #include "shaper/live/system_call.h"
 #include "shaper/live/unseen_traffic.h"
 #include "shaper/model/event_names.h"
+#include "shaper/model/owner_keys.h"
 #include "shaper/model/plain_text.h"
 #include "shaper/version.h"
 
@@ -50,6 +51,7 @@ Service::Service(EventLoop& loop, const WorkerTask& task, NfqueueSocket queues)
                [this](const Request& request, const Peer& peer) { return answer(request, peer); }),
       packets_(loop, std::move(queues)),
       cluster_(loop, packets_, [this](const LeaseAsks& asks) { supervisor_.send("ask", asks.text()); }),
+      owners_(packets_, [this](std::string_view verb, std::string_view body) { supervisor_.send(verb, body); }),
       next_queue_(kFirstQueue),
       supervisor_(
           loop, Fd(task.channel), [this](const Request& message) { on_supervisor(message); }, [this] { shut_down(); }),
@@ -200,6 +202,7 @@ Service::Reading Service::read_policy(const std::string& body, Beside beside) {
     limit.match = std::move(*match);
   }
   add_live_limits(loaded.policy, beside.live);
+  loaded.policy.finds_owners = needs_owners(loaded.policy);
   loaded.live = std::move(beside.live);
   loaded.warnings = std::move(parsed->warnings);
   PreparedPolicy prepared(loaded.policy);
@@ -243,6 +246,7 @@ void Service::settle_in(Loaded loaded) {
   follow_realtime();
   tell_in_force();
   follow_cluster();
+  owners_.obey(loaded_->policy, *shaper_);
 }
 
 /// Where the policy has limits over several hosts, a process is needed that talks to their Redis.
@@ -318,6 +322,7 @@ void Service::publish_events() {
 }
 
 bool Service::on_idle() {
+  owners_.ask();
   publish_events();
   if (!control_.has_subscribers()) packets_.log_to(nullptr);
   const bool unfinished = control_.work();

@@ -19,6 +19,7 @@
 #include "shaper/live/control_server.h"
 #include "shaper/live/event_loop.h"
 #include "shaper/live/links.h"
+#include "shaper/live/owner_search.h"
 #include "shaper/live/packet_loop.h"
 #include "shaper/live/timer.h"
 #include "shaper/live/worker_process.h"
@@ -109,6 +110,7 @@ class Service {
   Answer limit(const std::string& body, const Peer& peer);
   Answer unlimit(const std::string& body, const Peer& peer);
   void on_live_limit_ends();
+  void end_limits_of(std::string_view processes);
   void await_end_of_live_limits();
 
   // A restart (service_restart.cpp).
@@ -142,6 +144,8 @@ class Service {
   std::optional<Shaper> shaper_;
   PacketLoop packets_;
   ClusterLimits cluster_;
+  OwnerSearch owners_;
+  std::vector<std::string> owner_troubles_;  // why some owners cannot be found
   std::map<std::string, QueuePair> queues_;  // by link name; a link that goes keeps its pair for its return
   std::uint16_t next_queue_;
   std::string event_text_;

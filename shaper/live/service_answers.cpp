@@ -100,6 +100,9 @@ std::vector<std::string> Service::warnings(const std::optional<ClusterReport>& c
   if (cluster) {
     warnings.insert(warnings.end(), cluster->warnings.begin(), cluster->warnings.end());
   }
+  if (loaded_->policy.finds_owners) {
+    for (const std::string& trouble : owner_troubles_) warnings.push_back(trouble);
+  }
   add_packet_warnings(warnings, packets_.socket().counters(), packets_.counters());
   return warnings;
 }

@@ -65,6 +65,22 @@ void Service::await_end_of_live_limits() {
   live_ends_.set(first);
 }
 
+/// These processes have ended with all that they had started, and so do the limits that are for them alone.
+void Service::end_limits_of(std::string_view processes) {
+  std::vector<std::uint32_t> gone;
+  while (!processes.empty()) {
+    if (const auto number = parse_number<std::uint32_t>(take_word(processes))) gone.push_back(*number);
+  }
+  const auto is_gone = [&](std::uint32_t pid) { return std::find(gone.begin(), gone.end(), pid) != gone.end(); };
+  for (LiveLimit& limit : live_) {
+    const bool ends = std::all_of(limit.match.begin(), limit.match.end(), [&](const Match& match) {
+      return !match.pid.empty() && std::all_of(match.pid.begin(), match.pid.end(), is_gone);
+    });
+    if (ends) limit.until = monotonic_now();
+  }
+  await_end_of_live_limits();
+}
+
 /// As if somebody had lifted those whose time is over.
 void Service::on_live_limit_ends() {
   if (!ending_live_) {

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "shaper/model/address_text.h"
+#include "shaper/model/owner_text.h"
 #include "shaper/model/plain_text.h"
 
 namespace shaper {
@@ -187,6 +188,12 @@ void EventLog::refuse(Instant now, const LimitKey& at, bool on) {
   text_ += '\n';
 }
 
+void EventLog::owner(Instant now, const FlowKey& flow, const Owner& owner) {
+  append(text_, "{} owner link={} mark={:#x} dscp={} ", nanos(now), flow.link, flow.mark, flow.dscp);
+  append_flow(text_, flow);
+  append(text_, "{}\n", owner_words(owner));
+}
+
 void EventLog::outcomes(Instant now, std::span<const Verdict> verdicts) {
   for (const Verdict& each : verdicts) verdict(now, "", each);
 }
@@ -202,6 +209,7 @@ void EventLog::in_front_of(const Policy& policy, std::span<const event::Name> of
            quote_line(name.name));
   }
   if (!policy.guard_ports.empty()) append(text_, "guard {}\n", fmt::join(policy.guard_ports, ","));
+  if (policy.finds_owners) text_ += "owners\n";
   for (const LimitPolicy& each : policy.limits) {
     if (each.live_id == 0) continue;
     append(text_, "live {} {} {}\n", each.live_id, each.rate.bits_per_second, quote_line(each.selector));

@@ -40,6 +40,9 @@ struct GuardPorts {
   std::vector<std::uint16_t> ports;
 };
 
+/// Owners are found out under the policy that follows.
+struct FindsOwners {};
+
 /// A live limit of the policy that follows.
 struct Live {
   std::uint64_t id = 0;
@@ -97,6 +100,12 @@ struct Refused {
   bool on = false;
 };
 
+/// Who sends a flow.
+struct Owned {
+  FlowKey flow;
+  Owner owner;
+};
+
 /// A verdict that the call before it gave.
 struct Outcome {
   Verdict verdict;
@@ -107,8 +116,8 @@ struct Skipped {
   std::uint64_t lines = 0;
 };
 
-using Body = std::variant<PolicyText, Name, GuardPorts, Live, Mtu, Start, Granting, Arrival, Release, QueuesDry,
-                          Departed, Swap, MtuChange, Lost, PassAll, Granted, TakenBack, Refused, Outcome, Skipped>;
+using Body = std::variant<PolicyText, Name, GuardPorts, FindsOwners, Live, Mtu, Start, Granting, Arrival, Release, QueuesDry,
+                          Departed, Swap, MtuChange, Lost, PassAll, Granted, TakenBack, Refused, Owned, Outcome, Skipped>;
 
 }  // namespace event
 
@@ -154,6 +163,7 @@ class EventLog {
   void grant(Instant now, const Grant& grant);
   void take_back(Instant now, const LimitKey& from, ByteCount bytes);
   void refuse(Instant now, const LimitKey& at, bool on);
+  void owner(Instant now, const FlowKey& flow, const Owner& owner);
   void outcomes(Instant now, std::span<const Verdict> verdicts);
   void skipped(std::uint64_t lines);
 

@@ -10,6 +10,7 @@
 #include "shaper/model/event_log.h"
 #include "shaper/model/event_words.h"
 #include "shaper/model/line_reader.h"
+#include "shaper/model/owner_text.h"
 
 namespace shaper {
 namespace {
@@ -126,6 +127,17 @@ event::GuardPorts guard_ports(LineReader& line) {
   return guard;
 }
 
+event::Owned owned(LineReader& line) {
+  event::Owned owned;
+  FlowKey& flow = owned.flow;
+  flow.link = line.number_of<LinkIndex>("link");
+  flow.mark = line.number_of<std::uint32_t>("mark");
+  flow.dscp = line.number_of<std::uint32_t>("dscp");
+  read_flow(line, flow);
+  owned.owner = read_owner(line);
+  return owned;
+}
+
 event::Live live(LineReader& line) {
   event::Live live;
   live.id = line.number<std::uint64_t>("the number of a live limit");
@@ -139,6 +151,7 @@ event::Body head_line(std::string_view word, LineReader& line, Instant& at) {
   if (word == "policy") return event::PolicyText{line.quoted("the policy in quotation marks")};
   if (word == "name") return name(line);
   if (word == "guard") return guard_ports(line);
+  if (word == "owners") return event::FindsOwners{};
   if (word == "live") return live(line);
   if (word == "wallet") return granting(line);
   if (word == "skipped") return event::Skipped{line.number<std::uint64_t>("a number of lines")};
@@ -153,7 +166,7 @@ event::Body head_line(std::string_view word, LineReader& line, Instant& at) {
     at = Instant{Nanos{line.number<std::int64_t>("a time in nanoseconds")}};
     return start(line);
   }
-  line.fail("a time in nanoseconds, or policy, name, guard, live, link, start, wallet, skipped");
+  line.fail("a time in nanoseconds, or policy, name, guard, owners, live, link, start, wallet, skipped");
   return event::Release{};
 }
 
@@ -168,6 +181,7 @@ event::Body timed_line(LineReader& line) {
   if (what == "grant") return granted(line);
   if (what == "take_back") return taken_back(line);
   if (what == "refuse") return refused(line);
+  if (what == "owner") return owned(line);
   if (what == "lost") return event::Lost{lost_verdict(line)};
   if (what == "mtu") {
     event::MtuChange change;

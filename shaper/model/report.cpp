@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "shaper/model/address_text.h"
+#include "shaper/model/owner_text.h"
 #include "shaper/model/advice.h"
 #include "shaper/model/policy_text_parts.h"
 #include "shaper/version.h"
@@ -143,6 +144,9 @@ FlowReport flow_report(const Policy& policy, const FlowSnapshot& flow, const Use
   if (flow.user) {
     const auto name = users.find(*flow.user);
     report.user = name == users.end() ? std::to_string(*flow.user) : name->second;
+  }
+  if (flow.owner) {
+    if (std::string name = owner_name(*flow.owner); !name.empty()) report.owner = std::move(name);
   }
   report.packets = flow.traffic.sent_packets;
   report.bytes = flow.traffic.sent_bytes;

@@ -86,6 +86,7 @@ std::string LogPlayer::read_policy(const std::string& text) {
   policy_ = std::move(*policy_read);
   policy_text_ = text;
   set_guard_ports(policy_, std::exchange(guard_ports_, {}));
+  policy_.finds_owners = std::exchange(finds_owners_, false);
   for (LiveLimit& limit : live_) {
     auto match = parse_selector(limit.selector, recorded_lookup(names_), policy_.mark_mask);
     if (!match) return match.error();
@@ -107,6 +108,11 @@ std::string LogPlayer::on(const event::Name& line) {
 
 std::string LogPlayer::on(const event::GuardPorts& line) {
   guard_ports_ = line.ports;
+  return {};
+}
+
+std::string LogPlayer::on(const event::FindsOwners&) {
+  finds_owners_ = true;
   return {};
 }
 

@@ -59,6 +59,7 @@ class LogPlayer {
   std::string on(const event::PolicyText& line);
   std::string on(const event::Name& line);
   std::string on(const event::GuardPorts& line);
+  std::string on(const event::FindsOwners& line);
   std::string on(const event::Live& line);
   std::string on(const event::Mtu& line);
   std::string on(const event::Start& line);
@@ -76,6 +77,7 @@ class LogPlayer {
   std::string on(const event::Granted& line);
   std::string on(const event::TakenBack& line);
   std::string on(const event::Refused& line);
+  std::string on(const event::Owned& line);
   std::string on(const event::Outcome& line);
   std::string on(const event::Skipped& line);
 
@@ -87,6 +89,7 @@ class LogPlayer {
   std::vector<event::Name> names_;
   std::size_t written_names_ = 0;
   std::vector<std::uint16_t> guard_ports_;  // of the next policy
+  bool finds_owners_ = false;               // under the next policy
   std::vector<LiveLimit> live_;             // of the next policy
   std::vector<event::Mtu> mtus_;
   std::optional<Shaper> shaper_;

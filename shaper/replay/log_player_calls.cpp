@@ -120,6 +120,14 @@ std::string LogPlayer::on(const event::Refused& line) {
   return error;
 }
 
+std::string LogPlayer::on(const event::Owned& line) {
+  std::string error = begin_call();
+  if (!error.empty()) return error;
+  shaper_->on_owner(line.flow, line.owner, now_, verdicts_);
+  write(&EventLog::owner, now_, line.flow, line.owner);
+  return error;
+}
+
 std::string LogPlayer::on(const event::Outcome& line) {
   if (!shaper_) return kNotStarted;
   const auto expected = missing();
