@@ -1,4 +1,5 @@
-// Logs of a guard, and of live limits: ports and selectors are in them, and every verdict is repeated.
+// Logs of a guard, of live limits and of owners: ports, selectors and answers are in them, and every verdict is
+// repeated.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,6 +52,16 @@ class Logged {
     packet.ip_bytes = bytes;
     shaper_.on_packet(packet, now_, verdicts_);
     log_.arrival(now_, packet);
+    write_outcomes();
+  }
+
+  void tell(std::uint16_t port, const Owner& owner) {
+    FlowKey flow;
+    flow.family = Family::ipv4;
+    flow.protocol = kTcp;
+    flow.source_port = port;
+    shaper_.on_owner(flow, owner, now_, verdicts_);
+    log_.owner(now_, flow, owner);
     write_outcomes();
   }
 
@@ -127,6 +138,41 @@ TEST(ReplayLog, ALiveLimitIsRepeated) {
   std::string other = core.text();
   other.replace(other.find("local_port=22"), 13, "local_port=23");
   EXPECT_FALSE(replay_log(other, "log"));
+}
+
+TEST(ReplayLog, OwnersAreRepeated) {
+  const std::string selector = "process=rsync";
+  const auto match = parse_selector(selector, NameLookup{});
+  ASSERT_TRUE(match) << match.error();
+  Policy limited = guarding({});
+  add_live_limits(limited, std::vector{LiveLimit{1, {20'000}, {}, selector, *match}});
+  limited.finds_owners = true;
+  Logged core(guarding({}));
+  core.swap(limited);
+  Owner owner;
+  owner.user = 1000;
+  owner.cgroup = "/a b%\n\x1b]0;x/<script>\"";
+  owner.pid = 812;
+  owner.started = 77;
+  owner.lineage = {1, 812};
+  owner.container = "0123";
+  owner.container_name = "web";
+  for (const std::uint16_t port : {1, 2, 3}) {
+    owner.process = port == 1 ? "rsync" : "r\"\n\xff";
+    for (int n = 0; n < 4; ++n) core.send(port, 1000);
+    if (port != 3) core.tell(port, owner);
+    core.run_for(50ms);
+  }
+  core.run_for(10s);
+  const auto result = replay_log(core.text(), "log");
+  ASSERT_TRUE(result) << result.error() << "\n" << core.text();
+  EXPECT_EQ(result->verdicts, 12u);
+  std::string other = core.text();
+  other.replace(other.rfind("process=rsync"), 13, "process=wget");
+  EXPECT_FALSE(replay_log(other, "log")) << "another process";
+  other = core.text();
+  other.erase(other.find("owners\n"), 7);
+  EXPECT_FALSE(replay_log(other, "log")) << "nobody finds owners";
 }
 
 TEST(ReplayLog, OtherPortsGiveOtherVerdicts) {

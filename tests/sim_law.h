@@ -43,7 +43,7 @@ inline BucketKey bucket_key(const FlowKey& key) {
 
 /// Whether the packet is one of those that the limit is for.
 inline bool obeys(const Packet& packet, const LimitPolicy& limit, Direction direction) {
-  const auto holds_for = [&](const Match& match) { return holds(match, packet, direction); };
+  const auto holds_for = [&](const Match& match) { return holds(match, packet, direction) == Holds::yes; };
   return limit.match.empty() || std::any_of(limit.match.begin(), limit.match.end(), holds_for);
 }
 

@@ -150,7 +150,7 @@ std::vector<std::uint64_t> State::live_limits_of(const FlowReport& flow) const {
   const auto question = question_of(flow, names_);
   if (!question || flow.class_name == kGuardClass) return ids;
   for (const LiveMatch& each : live_) {
-    if (holds(each.match, question->packet, direction_of(flow.link))) ids.push_back(each.id);
+    if (holds(each.match, question->packet, direction_of(flow.link)) == Holds::yes) ids.push_back(each.id);
   }
   return ids;
 }

@@ -73,10 +73,8 @@ void Service::end_limits_of(std::string_view processes) {
   }
   const auto is_gone = [&](std::uint32_t pid) { return std::find(gone.begin(), gone.end(), pid) != gone.end(); };
   for (LiveLimit& limit : live_) {
-    const bool ends = std::all_of(limit.match.begin(), limit.match.end(), [&](const Match& match) {
-      return !match.pid.empty() && std::all_of(match.pid.begin(), match.pid.end(), is_gone);
-    });
-    if (ends) limit.until = monotonic_now();
+    const std::vector<std::uint32_t>& of = limit.match.pid;
+    if (!of.empty() && std::all_of(of.begin(), of.end(), is_gone)) limit.until = monotonic_now();
   }
   await_end_of_live_limits();
 }
