@@ -9,6 +9,7 @@
 #include "shaper/core/guard.h"
 #include "shaper/model/address_text.h"
 #include "shaper/model/hold_text.h"
+#include "shaper/model/owner_text.h"
 #include "shaper/model/plain_text.h"
 #include "shaper/model/policy_text_parts.h"
 #include "shaper/model/report.h"
@@ -66,6 +67,25 @@ std::string read_owner(std::string_view value, std::string_view kind,
   return owner ? std::string() : fmt::format("there is no {} {}", kind, quoted(value));
 }
 
+/// False: the key is another one.
+bool read_owner_word(std::string_view key, std::string_view value, Owner& owner) {
+  if (key == "process") {
+    owner.process = value;
+  } else if (key == "cgroup") {
+    owner.cgroup = value.starts_with('/') ? value : "/" + std::string(value);
+  } else if (key == "unit") {
+    owner.cgroup += "/" + std::string(value);
+  } else if (key == "container") {
+    owner.container = owner.container_name = value;
+  } else if (key == "pid") {
+    owner.pid = parse_number<std::uint32_t>(value).value_or(0);
+    owner.lineage = {owner.pid};
+  } else {
+    return false;
+  }
+  return true;
+}
+
 std::string read_option(std::string_view word, const NameLookup& names, PacketQuestion& question) {
   const std::size_t equals = word.find('=');
   if (equals == std::string_view::npos) return fmt::format("{} is not of the form key=value", quoted(word));
@@ -88,7 +108,15 @@ std::string read_option(std::string_view word, const NameLookup& names, PacketQu
     question.links.emplace_back(value);
     return {};
   }
-  return fmt::format("{} is not a key of a packet; there are user, group, mark, dscp, link", quoted(key));
+  Owner owner = question.owner.value_or(Owner{});
+  if (read_owner_word(key, value, owner)) {
+    question.owner = std::move(owner);
+    question.owner_words.emplace_back(word);
+    return {};
+  }
+  return fmt::format(
+      "{} is not a key of a packet; there are user, group, cgroup, unit, process, pid, container, mark, dscp, link",
+      quoted(key));
 }
 
 /// Every rate that the class's packets obey, the nearest first.
@@ -155,6 +183,7 @@ std::string format_packet(const PacketQuestion& question) {
   if (packet.group) text += fmt::format(" group={}", *packet.group);
   if (packet.mark != 0) text += fmt::format(" mark={:#x}", packet.mark);
   if (headers.dscp != 0) text += fmt::format(" dscp={}", headers.dscp);
+  for (const std::string& word : question.owner_words) text += " " + word;
   for (const std::string& link : question.links) text += fmt::format(" link={}", link);
   return text;
 }
@@ -175,12 +204,16 @@ tl::expected<std::string, std::string> explain_packet(const PacketQuestion& ques
     packet.link = static_cast<LinkIndex>(link);
     const std::optional<HoldSnapshot> hold = now ? shaper.hold(packet, *now) : std::nullopt;
     if (hold && !packet.user) packet.user = hold->flow.user;
+    const std::optional<Owner>& owner = question.owner || !hold ? question.owner : hold->flow.owner;
+    if (owner) packet.owner = &*owner;
     const Shaper::Explanation why = shaper.explain(packet);
     const ClassPolicy& chosen = policy.classes.at(why.class_index);
     text += fmt::format("{}: class {} ({}): {}\n", name, chosen.name, reason_text(chosen, why),
                         limits_text(policy, chosen));
     if (why.guard && policy.smallest_rate(chosen)) text += guard_text();
     if (!now) continue;
+    if (hold && hold->flow.owner)
+      text += fmt::format("  its flow is sent by {}\n", quoted(owner_name(*hold->flow.owner)));
     text += fmt::format("  {}\n", describe_waiting(policy, shaper.snapshot(why.class_index, *now)));
     text += hold ? describe_hold(policy, *hold, *now) : "  no packet of such a flow was seen in the last minute\n";
   }

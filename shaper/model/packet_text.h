@@ -2,6 +2,7 @@
 //
 //   tcp 10.0.0.1:40000 > 10.0.0.2:443 user=backup group=1000 mark=0x10 dscp=46 link=uplink
 //   icmp 2001:db8::1 > 2001:db8::2
+//   udp 10.0.0.1:40000 > 10.0.0.2:443 process=curl unit=backup.service
 #pragma once
 
 #include <optional>
@@ -19,6 +20,8 @@ namespace shaper {
 struct PacketQuestion {
   Packet packet;
   std::vector<std::string> links;  ///< names; empty: all links of the policy
+  std::optional<Owner> owner;      ///< `process=`, `pid=`, `cgroup=`, `unit=`, `container=`
+  std::vector<std::string> owner_words;
 };
 
 /// Ports are required for TCP and UDP. The error is a sentence that says what was expected.
