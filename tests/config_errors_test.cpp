@@ -99,6 +99,7 @@ TEST(BadPolicies, AtTheTop) {
            "4:8: a user needs a \"password_file\""},
           {"two threads", "version = 1\nthreads = 2\n", "2:11: threads = 2 is not in this version"},
           {"real time as a number", "version = 1\nrealtime = 1\n", "2:12: \"realtime\" must be true or false"},
+          {"owners by name", "version = 1\nowners = \"all\"\n", "2:10: \"owners\" must be true or false"},
           {"two bits of the mark", "version = 1\nmark_mask = 3\n",
            "2:13: \"mark_mask\" must be exactly one of 32 bits, such as \"0x8000000\""},
           {"no bit of the mark", "version = 1\nmark_mask = \"0x0\"\n",

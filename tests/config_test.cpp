@@ -119,6 +119,7 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_EQ(policy.max_flows, 1000U);
   EXPECT_EQ(policy.mark_mask, 0x40U);
   EXPECT_TRUE(policy.realtime);
+  EXPECT_TRUE(policy.owners);
   const LinkPolicy uplink{
       "uplink", "eth0", Direction::egress, DataRate{100'000'000}, 38, 84, Cells::none, WithoutDaemon::block, false};
   const LinkPolicy downlink{"downlink",          "eth0", Direction::ingress, DataRate{50'000'000}, 18, 64, Cells::none,
@@ -128,8 +129,9 @@ TEST(Config, ReadsEveryKey) {
       .name = "tenant", .rate = {40'000'000}, .burst = ByteCount{32'000}, .by = KeyPolicy{EachBy::source, 24, 64}};
   const LimitPolicy tunnel{
       .name = "tunnel", .rate = {30'000'000}, .burst = kLeakySlack, .by = {}, .discipline = Discipline::leaky};
-  EXPECT_THAT(policy.limits, ElementsAre(tenant, tunnel));
-  ASSERT_EQ(policy.classes.size(), 7U);
+  const LimitPolicy containers{.name = "containers", .rate = {5'000'000}, .by = KeyPolicy{EachBy::container}};
+  EXPECT_THAT(policy.limits, ElementsAre(tenant, tunnel, containers));
+  ASSERT_EQ(policy.classes.size(), 8U);
 
   ClassPolicy backup;
   backup.name = "backup";
@@ -206,15 +208,30 @@ TEST(Config, ReadsEveryKey) {
   rest.link = 1;
   EXPECT_EQ(policy.classes[6], rest);
 
+  ClassPolicy services;
+  services.name = "services";
+  services.match.resize(3);
+  services.match[0].cgroup = {"/system.slice/backup.service", "/user.slice"};
+  services.match[0].unit = {"mirror.service", "a\\x2db.scope"};
+  services.match[1].process = {"rsync", "a very long nam", "unknown"};
+  services.match[1].none_of.resize(1);
+  services.match[1].none_of[0].pid = {1234, 99};
+  services.match[2].container = {"web", "3f2a9c"};
+  services.each = Each{{EachBy::cgroup}, {1'000'000}, kDefaultBurst};
+  services.limits = {2};
+  EXPECT_EQ(policy.classes[7], services);
+
   EXPECT_THAT(
       parsed.warnings,
       ElementsAre(
-          "policy.toml:13:8: warning: the guarantees on this link come to 105 Mbit/s, more than its 100 Mbit/s, "
+          "policy.toml:14:8: warning: the guarantees on this link come to 105 Mbit/s, more than its 100 Mbit/s, "
           "and are scaled down in proportion: \"backup\" gets 19.047619 Mbit/s, \"police\" gets 9.523809 "
           "Mbit/s, \"camera\" gets 38.095238 Mbit/s, \"rest\" gets 33.333333 Mbit/s",
-          "policy.toml:23:8: warning: the guarantees on this link come to 75 Mbit/s, more than its 50 Mbit/s, "
+          "policy.toml:24:8: warning: the guarantees on this link come to 75 Mbit/s, more than its 50 Mbit/s, "
           "and are scaled down in proportion: \"camera\" gets 26.666666 Mbit/s, \"rest\" gets 23.333333 "
-          "Mbit/s"));
+          "Mbit/s",
+          "policy.toml:118:25: warning: the kernel keeps 15 bytes of a process's name: only the first 15 of this one "
+          "are compared"));
 }
 
 TEST(Config, MakesADefaultClassForEachLinkWithoutOne) {
@@ -373,7 +390,15 @@ TEST(Config, TellsClassesThatCanMatchFromThoseThatCannot) {
        "{ protocol = \"tcp\", not = { remote_port = 22 } }"},
       {"{ mark = \"0x11/0xff\" }", "{ mark = \"0x1/0xf\" }"},
       {"{ user = \"1000-2000\" }", "{ user = [\"1500\", \"unknown\"] }"},
-      {"{ user = \"unknown\" }", "{ user = 0 }"}};
+      {"{ user = \"unknown\" }", "{ user = 0 }"},
+      {"{ cgroup = \"a/b\" }", "{ cgroup = \"a\" }"},
+      {"{ cgroup = \"a\" }", "{ cgroup = \"ab\" }"},
+      {"{ cgroup = \"/\" }", "{ process = \"rsync\" }"},
+      {"{ unit = \"a.service\" }", "{ unit = \"b.service\" }"},
+      {"{ process = \"unknown\" }", "{ process = \"rsync\" }"},
+      {"{ pid = 12 }", "{ pid = [12, 13] }"},
+      {"{ container = \"abcd\" }", "{ container = \"abcdef\" }"},
+      {"{ not = { process = \"rsync\" } }", "{ process = [\"rsync\", \"curl\"] }"}};
   for (const auto& [first, second] : sound) {
     accepted(kClass + "match = " + first + "\n[[class]]\nname = \"late\"\nlink = \"up\"\nmatch = " + second + "\n");
   }
@@ -382,7 +407,14 @@ TEST(Config, TellsClassesThatCanMatchFromThoseThatCannot) {
       {"{ remote = [\"0.0.0.0/0\", \"::/0\"] }", "[{ remote = \"10.0.0.1\" }, { remote = \"::1\", dscp = \"EF\" }]"},
       {"{ mark = \"0x1/0xf\" }", "{ mark = \"0x11/0xff\" }"},
       {"{ user = [\"1000-2000\", \"unknown\"] }", "{ user = [1500, \"unknown\"] }"},
-      {"{ protocol = \"icmp\" }", "{ protocol = 58 }"}};
+      {"{ protocol = \"icmp\" }", "{ protocol = 58 }"},
+      {"{ cgroup = \"a\" }", "{ cgroup = [\"a\", \"/a/b\"], unit = \"x.service\" }"},
+      {"{ cgroup = \"/\" }", "{ cgroup = \"a\" }"},
+      {"{ unit = [\"a.service\", \"b.service\"] }", "{ unit = \"b.service\" }"},
+      {"{ process = \"a very long name\" }", "{ process = \"a very long named one\" }"},
+      {"{ pid = [12, 13] }", "{ pid = 13 }"},
+      {"{ container = \"web\" }", "{ container = \"web\", user = 0 }"},
+      {"{ not = { process = \"rsync\" } }", "{ not = { process = [\"rsync\", \"curl\"] } }"}};
   for (const auto& [first, second] : covered) {
     const auto policy = parse_policy(
         kClass + "match = " + first + "\n[[class]]\nname = \"late\"\nlink = \"up\"\nmatch = " + second + "\n",

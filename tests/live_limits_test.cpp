@@ -25,6 +25,16 @@ TEST(Selector, IsAMatchOfAPolicy) {
   EXPECT_EQ(match->protocol, std::vector<std::uint8_t>{kTcp});
 }
 
+TEST(Selector, NamesOwners) {
+  const auto match = [](const char* text) { return parse_selector(text, names()).value(); };
+  EXPECT_EQ(match("pid=1234").pid, std::vector<std::uint32_t>{1234});
+  EXPECT_EQ(match("unit=backup.service").unit, std::vector<std::string>{"backup.service"});
+  EXPECT_EQ(match("cgroup=system.slice/backup.service").cgroup,
+            std::vector<std::string>{"/system.slice/backup.service"});
+  EXPECT_EQ(match("process=tmux: server,user=backup").process, std::vector<std::string>{"tmux: server"});
+  EXPECT_EQ(match("container=3f2a9c").container, std::vector<std::string>{"3f2a9c"});
+}
+
 TEST(Selector, SaysWhatIsWrong) {
   const auto error = [](const char* text) { return parse_selector(text, names()).error(); };
   using testing::HasSubstr;
@@ -39,6 +49,10 @@ TEST(Selector, SaysWhatIsWrong) {
   EXPECT_THAT(error("remote_port=99999"), HasSubstr("99999"));
   EXPECT_THAT(error("remote_port=53,protocol=icmp"), HasSubstr("port"));
   EXPECT_THAT(error("mark=0x8000000"), HasSubstr("the shaper's own"));
+  EXPECT_THAT(error("pid=rsync"), HasSubstr("\"pid=rsync\": \"pid\" must be the number of a process"));
+  EXPECT_THAT(error("unit=backup"), HasSubstr("as \"backup.service\""));
+  EXPECT_THAT(error("process=\x1b]0;x"), HasSubstr("\"process=\\x1b]0;x\": this name in \"process\" has a control"));
+  EXPECT_THAT(error("process=a\nb"), HasSubstr("control character"));
   EXPECT_THAT(error("us\x1b[31mer"), testing::Not(HasSubstr("\x1b")));
 }
 

@@ -51,6 +51,7 @@ ParsedPolicy read_policy(const tree::Table& table, const NameLookup& names, Diag
   policy.max_flows = top.integer("max_flows", kMaxFlows).value_or(kDefaultMaxFlows);
   policy.mark_mask = read_mark_mask(top);
   policy.realtime = top.boolean("realtime").value_or(false);
+  policy.owners = top.boolean("owners").value_or(false);
   parsed.host = read_host_policy(top, names);
   parsed.host.cluster = read_cluster(top);
   const auto threads = top.integer("threads", {1, 1024});

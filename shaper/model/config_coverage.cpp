@@ -52,6 +52,15 @@ class Coverage {
     return narrow.ids.empty() || (!wide.ids.empty() && ranges_inside(narrow.ids, wide.ids));
   }
 
+  bool facts_inside(const Match& narrow, const Match& wide) {
+    const auto below = [](const std::string& path, const std::string& folder) {
+      return folder == "/" || path == folder || path.starts_with(folder + "/");
+    };
+    return inside(narrow.cgroup, wide.cgroup, below) && inside(narrow.unit, wide.unit, std::equal_to<>{}) &&
+           inside(narrow.process, wide.process, std::equal_to<>{}) && inside(narrow.pid, wide.pid, std::equal_to<>{}) &&
+           inside(narrow.container, wide.container, std::equal_to<>{});
+  }
+
   std::uint64_t comparisons_ = 0;
 };
 
@@ -71,7 +80,7 @@ bool Coverage::implies(const Match& a, const Match& b) {
          ranges_inside(a.destination_port, b.destination_port) && ranges_inside(a.local_port, b.local_port) &&
          ranges_inside(a.remote_port, b.remote_port) && inside(a.dscp, b.dscp, std::equal_to<>{}) &&
          inside(a.mark, b.mark, mark_inside) && owners_inside(a.user, b.user) && owners_inside(a.group, b.group) &&
-         std::all_of(b.none_of.begin(), b.none_of.end(), is_excluded);
+         facts_inside(a, b) && std::all_of(b.none_of.begin(), b.none_of.end(), is_excluded);
 }
 
 bool Coverage::covers(const std::vector<Match>& earlier, const std::vector<Match>& later) {

@@ -20,11 +20,18 @@ constexpr std::array kByWords{Word<EachBy>{"flow", EachBy::flow},
                               Word<EachBy>{"destination", EachBy::destination},
                               Word<EachBy>{"local", EachBy::local},
                               Word<EachBy>{"remote", EachBy::remote},
-                              Word<EachBy>{"user", {}},
-                              Word<EachBy>{"cgroup", {}},
-                              Word<EachBy>{"process", {}},
-                              Word<EachBy>{"container", {}}};
+                              Word<EachBy>{"user", EachBy::user},
+                              Word<EachBy>{"cgroup", EachBy::cgroup},
+                              Word<EachBy>{"process", EachBy::process},
+                              Word<EachBy>{"container", EachBy::container}};
+constexpr std::array kAddresses{EachBy::source, EachBy::destination, EachBy::local, EachBy::remote};
+constexpr std::array kOwnersOfOneHost{EachBy::cgroup, EachBy::process, EachBy::container};
 constexpr std::array kScopeWords{Word<Scope>{"host", Scope::host}, Word<Scope>{"cluster", Scope::cluster}};
+
+template <std::size_t count>
+bool is_one_of(const std::array<EachBy, count>& values, EachBy by) {
+  return std::find(values.begin(), values.end(), by) != values.end();
+}
 
 std::optional<std::uint8_t> parse_bits(std::string_view text, std::uint8_t most) {
   std::uint8_t bits = 0;
@@ -40,6 +47,11 @@ LimitPolicy read_limit(const TableReader& reader) {
   const auto rate = reader.rate("rate");
   if (reader.find("by") != nullptr) limit.by = read_by(reader);
   limit.scope = reader.word<Scope>("scope", kScopeWords).value_or(Scope::host);
+  if (limit.scope == Scope::cluster && limit.by && is_one_of(kOwnersOfOneHost, limit.by->by)) {
+    reader.diagnostics().error(reader.position_of("by"),
+                               "buckets of a cgroup, process or container have no name that holds on all hosts: with "
+                               "scope = \"cluster\" an owner is a \"user\"");
+  }
   limit.discipline = reader.word<Discipline>("discipline", kDisciplineWords).value_or(Discipline::token);
   const auto burst = reader.burst("burst");
   // Over several hosts the burst is what Redis saves until a host asks; each of them spaces what it gets.
@@ -70,11 +82,15 @@ KeyPolicy read_by(const TableReader& reader) {
   if (!by) return key;
   key.by = *by;
   if (slash == std::string::npos) return key;
+  if (!is_one_of(kAddresses, key.by)) {
+    reader.diagnostics().error(reader.position_of("by"), "only an address in \"by\" has prefix lengths");
+    return key;
+  }
   const std::string_view lengths = std::string_view(text).substr(slash + 1);
   const std::size_t comma = lengths.find(',');
   const auto ipv4 = parse_bits(lengths.substr(0, comma), 32);
   const auto ipv6 = comma == std::string_view::npos ? std::nullopt : parse_bits(lengths.substr(comma + 1), 128);
-  if (!ipv4 || !ipv6 || key.by == EachBy::flow) {
+  if (!ipv4 || !ipv6) {
     reader.diagnostics().error(reader.position_of("by"),
                                "an address in \"by\" takes both prefix lengths, IPv4 and IPv6: \"source/24,64\"");
     return key;

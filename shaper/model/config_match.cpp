@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "shaper/model/address_text.h"
 #include "shaper/model/config_parts.h"
 #include "shaper/model/dscp_text.h"
+#include "shaper/model/plain_text.h"
 #include "shaper/model/units_text.h"
 
 namespace shaper {
@@ -15,32 +15,6 @@ namespace {
 
 using tree::Entry;
 using tree::Node;
-
-// The highest number means "none" to the kernel.
-constexpr std::uint32_t kHighestOwner = 0xfffffffe;
-
-template <typename Number>
-std::optional<Number> parse_number(std::string_view text, int base = 10) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-/// A number or a range, well formed or not: certainly no name.
-bool is_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("-0123456789") == std::string_view::npos;
-}
-
-/// "8000-8010" or one number.
-template <typename Number>
-std::optional<Range<Number>> parse_range(std::string_view text) {
-  const std::size_t dash = text.find('-');
-  const auto first = parse_number<Number>(text.substr(0, dash));
-  const auto last = dash == std::string_view::npos ? first : parse_number<Number>(text.substr(dash + 1));
-  if (!first || !last) return std::nullopt;
-  return Range<Number>{*first, *last};
-}
 
 class MatchReader {
  public:
@@ -51,29 +25,11 @@ class MatchReader {
  private:
   void error(const Node& node, std::string message) { reader_.diagnostics().error(node.position, std::move(message)); }
 
-  /// Calls `read_one` with each value of `key` as text; what is no text, number or list of these is an error.
-  template <typename Function>
-  void values(std::string_view key, Function read_one) {
-    const Entry* entry = reader_.find(key);
-    if (entry == nullptr) return;
-    const auto read_node = [&](const Node& node) {
-      const auto text = scalar_text(node);
-      if (text) return read_one(node, *text);
-      error(node, "\"" + std::string(key) + "\" takes texts and whole numbers, or a list of them");
-    };
-    const auto* list = std::get_if<tree::List>(&entry->node.value);
-    if (list == nullptr) return read_node(entry->node);
-    if (list->empty()) error(entry->node, "\"" + std::string(key) + "\" is an empty list");
-    for (const Node& node : *list) read_node(node);
-  }
-
   void protocols(Match& match);
   void prefixes(std::string_view key, std::vector<Prefix>& prefixes);
   void ports(std::string_view key, std::vector<Range<std::uint16_t>>& ports);
   void dscps(Match& match);
   void marks(Match& match);
-  void owners(std::string_view key, const std::function<std::optional<std::uint32_t>(const std::string&)>& lookup,
-              OwnerMatch& owners);
   void check_ports(const Match& match);
   void check_families(const Match& match);
 
@@ -94,8 +50,7 @@ Match MatchReader::read() {
   ports("remote_port", match.remote_port);
   dscps(match);
   marks(match);
-  owners("user", declared_.names.user, match.user);
-  owners("group", declared_.names.group, match.group);
+  read_owner_keys(reader_, declared_.names, match);
   if (const Entry* entry = reader_.find("not")) match.none_of = read_matches(*entry, declared_, reader_.diagnostics());
   check_ports(match);
   check_families(match);
@@ -103,7 +58,7 @@ Match MatchReader::read() {
 }
 
 void MatchReader::protocols(Match& match) {
-  values("protocol", [&](const Node& node, const std::string& text) {
+  reader_.values("protocol", [&](const Node& node, const std::string& text) {
     const auto numbers = parse_protocol(text);
     if (numbers.empty() && is_number(text)) return error(node, "a protocol is a name or a number from 0 to 255");
     if (numbers.empty()) return error(node, "unknown protocol: the nearest name is " + nearest(text, protocol_names()));
@@ -112,7 +67,7 @@ void MatchReader::protocols(Match& match) {
 }
 
 void MatchReader::prefixes(std::string_view key, std::vector<Prefix>& prefixes) {
-  values(key, [&](const Node& node, const std::string& text) {
+  reader_.values(key, [&](const Node& node, const std::string& text) {
     const auto prefix = parse_prefix(text);
     if (!prefix) {
       error(node, "\"" + std::string(key) + "\" must be an address or a prefix such as \"203.0.113.0/24\"");
@@ -126,7 +81,7 @@ void MatchReader::prefixes(std::string_view key, std::vector<Prefix>& prefixes) 
 }
 
 void MatchReader::ports(std::string_view key, std::vector<Range<std::uint16_t>>& ports) {
-  values(key, [&](const Node& node, const std::string& text) {
+  reader_.values(key, [&](const Node& node, const std::string& text) {
     const auto range = parse_range<std::uint16_t>(text);
     if (!range || range->first == 0) {
       error(node, "\"" + std::string(key) + "\" must be a port from 1 to 65535 or a range such as \"8000-8010\"");
@@ -139,7 +94,7 @@ void MatchReader::ports(std::string_view key, std::vector<Range<std::uint16_t>>&
 }
 
 void MatchReader::dscps(Match& match) {
-  values("dscp", [&](const Node& node, const std::string& text) {
+  reader_.values("dscp", [&](const Node& node, const std::string& text) {
     const auto dscp = parse_dscp(text);
     if (!dscp && is_number(text)) return error(node, "a DSCP is a name or a number from 0 to 63");
     if (!dscp) return error(node, "unknown DSCP: the nearest name is " + nearest(text, dscp_names()));
@@ -148,7 +103,7 @@ void MatchReader::dscps(Match& match) {
 }
 
 void MatchReader::marks(Match& match) {
-  values("mark", [&](const Node& node, const std::string& text) {
+  reader_.values("mark", [&](const Node& node, const std::string& text) {
     const std::size_t slash = text.find('/');
     const auto value = parse_mark_number(std::string_view(text).substr(0, slash));
     const auto mask = slash == std::string::npos ? std::optional{MarkMatch{}.mask}
@@ -166,29 +121,6 @@ void MatchReader::marks(Match& match) {
     } else {
       match.mark.push_back({*value, *mask});
     }
-  });
-}
-
-void MatchReader::owners(std::string_view key,
-                         const std::function<std::optional<std::uint32_t>(const std::string&)>& lookup,
-                         OwnerMatch& owners) {
-  values(key, [&](const Node& node, const std::string& text) {
-    if (text == "unknown") {
-      owners.unknown = true;
-      return;
-    }
-    if (is_number(text)) {
-      const auto range = parse_range<std::uint32_t>(text);
-      if (!range || range->first > range->last || range->last > kHighestOwner) {
-        error(node, "\"" + std::string(key) + "\" must be a name, a number or a range such as \"1000-59999\"");
-      } else {
-        owners.ids.push_back(*range);
-      }
-      return;
-    }
-    const auto id = lookup ? lookup(text) : std::nullopt;
-    if (!id) return error(node, "this " + std::string(key) + " is not known on this host");
-    owners.ids.push_back({*id, *id});
   });
 }
 
@@ -224,7 +156,6 @@ void MatchReader::check_families(const Match& match) {
 }  // namespace
 
 std::optional<std::uint32_t> parse_mark_number(std::string_view text) {
-  if (text.starts_with("0x")) return parse_number<std::uint32_t>(text.substr(2), 16);
   return parse_number<std::uint32_t>(text);
 }
 

@@ -30,6 +30,10 @@ bool is_plain_name(std::string_view name) {
   return !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), plain);
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("-0123456789") == std::string_view::npos;
+}
+
 std::string read_name(const TableReader& reader) {
   reader.require("name");
   std::string name = reader.text("name").value_or("");

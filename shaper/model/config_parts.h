@@ -11,6 +11,7 @@
 #include "shaper/core/policy.h"
 #include "shaper/core/token_bucket.h"
 #include "shaper/model/config.h"
+#include "shaper/model/plain_text.h"
 #include "shaper/model/policy_reader.h"
 
 namespace shaper {
@@ -57,7 +58,7 @@ void warn_of_unused_limits(const ReadLimits& limits, std::span<const ClassPolicy
 /// Reads what a limit of a cluster has beside the keys of every limit, which must not be there on other limits.
 [[nodiscard]] ClusterRule read_cluster_rule(const TableReader& reader, const LimitPolicy& limit);
 
-/// Reads `by`: "flow", or an address with the bits that count, "source/24,64".
+/// Reads `by`: "flow", an owner, or an address with the bits that count, "source/24,64".
 [[nodiscard]] KeyPolicy read_by(const TableReader& reader);
 
 /// What a class may refer to.
@@ -67,6 +68,23 @@ struct Declared {
   const NameLookup& names;
   std::uint32_t mark_mask;  ///< of the policy: no class may ask for it
 };
+
+/// A number or a range, well formed or not: certainly no name.
+[[nodiscard]] bool is_number(std::string_view text);
+
+/// "8000-8010" or one number, in decimal.
+template <typename Number>
+std::optional<Range<Number>> parse_range(std::string_view text) {
+  if (!is_number(text)) return std::nullopt;
+  const std::size_t dash = text.find('-');
+  const auto first = parse_number<Number>(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : parse_number<Number>(text.substr(dash + 1));
+  if (!first || !last) return std::nullopt;
+  return Range<Number>{*first, *last};
+}
+
+/// Reads the keys of a match that ask who sends: users, groups, cgroups, units, processes, containers.
+void read_owner_keys(const TableReader& reader, const NameLookup& names, Match& match);
 
 /// Reads the value of `match` or `not`: a table or a list of tables.
 [[nodiscard]] std::vector<Match> read_matches(const tree::Entry& entry, const Declared& declared,

@@ -7,6 +7,7 @@
 
 #include "shaper/model/address_text.h"
 #include "shaper/model/dscp_text.h"
+#include "shaper/model/plain_text.h"
 
 namespace shaper {
 namespace {
@@ -80,6 +81,13 @@ std::vector<std::string> owners(const OwnerMatch& owner) {
   return texts;
 }
 
+/// In quotation marks unless it is a plain word.
+std::string name_text(const std::string& name) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-@:";
+  if (name.find_first_not_of(kPlain) == std::string::npos) return name;
+  return quote_line(name);
+}
+
 }  // namespace
 
 std::string describe_match(const Match& match) {
@@ -97,6 +105,11 @@ std::string describe_match(const Match& match) {
   keys.add("mark", match.mark, format_mark);
   keys.add_texts("user", owners(match.user));
   keys.add_texts("group", owners(match.group));
+  keys.add("cgroup", match.cgroup, name_text);
+  keys.add("unit", match.unit, name_text);
+  keys.add("process", match.process, name_text);
+  keys.add("pid", match.pid, [](std::uint32_t pid) { return std::to_string(pid); });
+  keys.add("container", match.container, name_text);
   for (const Match& excluded : match.none_of) keys.add_texts("not", {"(" + describe_match(excluded) + ")"});
   return keys.text();
 }

@@ -16,7 +16,7 @@ using tree::Node;
 using tree::Position;
 
 bool has_key(const Level& level, std::string_view name) {
-  return std::any_of(level.keys.begin(), level.keys.end(), [&](const KnownKey& key) { return key.name == name; });
+  return std::find(level.keys.begin(), level.keys.end(), name) != level.keys.end();
 }
 
 }  // namespace
@@ -48,24 +48,16 @@ TableReader::TableReader(const tree::Table& table, Position position, const Leve
 }
 
 void TableReader::check_key(const Entry& entry) const {
-  const auto known =
-      std::find_if(level_.keys.begin(), level_.keys.end(), [&](const KnownKey& key) { return key.name == entry.key; });
+  if (has_key(level_, entry.key)) return;
   const std::string key = quoted(entry.key, "");
-  if (known != level_.keys.end()) {
-    const std::string of = &level_ == &kTopLevel ? "" : " of " + std::string(level_.title);
-    if (!known->works) diagnostics_.error(entry.position, key + of + " is not in this version");
-    return;
-  }
   for (const Level* other : {&kClassLevel, &kLinkLevel, &kTopLevel, &kEachLevel, &kLimitLevel, &kMatchLevel}) {
     if (!has_key(*other, entry.key)) continue;
     diagnostics_.error(entry.position,
                        key + " is a key of " + std::string(other->title) + ", not of " + std::string(level_.title));
     return;
   }
-  std::vector<std::string_view> names;
-  for (const KnownKey& candidate : level_.keys) names.push_back(candidate.name);
-  diagnostics_.error(entry.position,
-                     "unknown key" + (key.empty() ? "" : " " + key) + ": the nearest is " + nearest(entry.key, names));
+  diagnostics_.error(entry.position, "unknown key" + (key.empty() ? "" : " " + key) + ": the nearest is " +
+                                         nearest(entry.key, level_.keys));
 }
 
 const Entry* TableReader::find(std::string_view key) const {
@@ -115,6 +107,22 @@ std::vector<NamedThing> TableReader::names(std::string_view key) const {
   if (list->empty()) diagnostics_.error(entry->node.position, of_key + " is an empty list");
   for (const Node& node : *list) read_one(node);
   return things;
+}
+
+void TableReader::values(std::string_view key,
+                         const std::function<void(const Node& node, const std::string& text)>& read_one) const {
+  const Entry* entry = find(key);
+  if (entry == nullptr) return;
+  const std::string of_key = "\"" + std::string(key) + "\"";
+  const auto read_node = [&](const Node& node) {
+    const auto text = scalar_text(node);
+    if (text) return read_one(node, *text);
+    diagnostics_.error(node.position, of_key + " takes texts and whole numbers, or a list of them");
+  };
+  const auto* list = std::get_if<tree::List>(&entry->node.value);
+  if (list == nullptr) return read_node(entry->node);
+  if (list->empty()) diagnostics_.error(entry->node.position, of_key + " is an empty list");
+  for (const Node& node : *list) read_node(node);
 }
 
 std::optional<bool> TableReader::boolean(std::string_view key) const {
@@ -192,12 +200,8 @@ std::optional<Burst> TableReader::burst(std::string_view key) const {
   return quantity<Burst>(*this, key, "4ms", parse_burst);
 }
 
-void TableReader::only_false(std::string_view key) const {
-  if (boolean(key).value_or(false)) not_in_this_version(key, "true");
-}
-
 void TableReader::not_in_this_version(std::string_view key, std::string_view value) const {
-  const bool literal = value == "true" || value.find_first_not_of("0123456789") == std::string_view::npos;
+  const bool literal = value.find_first_not_of("0123456789") == std::string_view::npos;
   const std::string shown = literal ? std::string(value) : "\"" + std::string(value) + "\"";
   diagnostics_.error(position_of(key), std::string(key) + " = " + shown + " is not in this version");
 }

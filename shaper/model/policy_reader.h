@@ -1,10 +1,11 @@
 // One table of a policy, read key by key; whatever is wrong with it is written down with its place.
 //
-// A level of the policy (the top, a link, a class, ...) knows its keys, also those of later versions. Reading goes on
-// after an error, so that of all errors the one that stands first in the file can be reported.
+// A level of the policy (the top, a link, a class, ...) knows its keys. Reading goes on after an error, so that of all
+// errors the one that stands first in the file can be reported.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -75,8 +76,9 @@ class TableReader {
   [[nodiscard]] std::optional<Nanos> time(std::string_view key) const;
   [[nodiscard]] std::optional<Burst> burst(std::string_view key) const;
 
-  /// `key` may be false; true is of a later version.
-  void only_false(std::string_view key) const;
+  /// Calls `read_one` with each value of `key` as text; what is no text, number or list of these is an error.
+  void values(std::string_view key,
+              const std::function<void(const tree::Node& node, const std::string& text)>& read_one) const;
 
   template <typename Meaning>
   [[nodiscard]] std::optional<Meaning> word(std::string_view key, std::span<const Word<Meaning>> words) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shaper/core/guard.h"
+#include "shaper/model/owner_keys.h"
 #include "shaper/model/policy_text_parts.h"
 #include "shaper/model/units_text.h"
 
@@ -25,6 +26,11 @@ std::string describe_cluster(const ClusterPolicy& cluster) {
                      format_time(cluster.interval));
 }
 
+std::string describe_owners(const Policy& policy) {
+  if (policy.owners) return "found out for all flows";
+  return needs_owners(policy) ? "found out: keys of this policy ask for them" : "off";
+}
+
 void describe_top(const Policy& policy, const HostPolicy& host, Lines& lines) {
   lines.heading(count_of(policy.links.size(), "link", "links") + ", " +
                 count_of(policy.classes.size(), "class", "classes") + ", " +
@@ -32,6 +38,7 @@ void describe_top(const Policy& policy, const HostPolicy& host, Lines& lines) {
                 count_of(policy.max_flows, "flow", "flows"));
   lines.add("mark mask", fmt::format("{:#x}", policy.mark_mask));
   lines.add("real time", policy.realtime ? "on" : "off");
+  lines.add("owners", describe_owners(policy));
   lines.add("repair", host.repair ? "rules that are gone are put back, once a minute" : "off");
   if (host.cluster) lines.add("cluster", describe_cluster(*host.cluster));
   lines.add("operators", host.operators ? fmt::format("root, and group {}", *host.operators) : "root");

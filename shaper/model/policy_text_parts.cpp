@@ -43,6 +43,14 @@ std::string describe_key(const KeyPolicy& key) {
       return bits("local");
     case EachBy::remote:
       return bits("remote");
+    case EachBy::user:
+      return "user";
+    case EachBy::cgroup:
+      return "cgroup";
+    case EachBy::process:
+      return "process";
+    case EachBy::container:
+      return "container";
     case EachBy::all:
       break;
   }

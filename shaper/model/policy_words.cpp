@@ -9,45 +9,23 @@
 namespace shaper {
 namespace {
 
-constexpr bool kLater = false;
-
-constexpr std::array kTopKeys{KnownKey{"version"},  KnownKey{"max_flows"}, KnownKey{"link"},      KnownKey{"class"},
-                              KnownKey{"limit"},    KnownKey{"cluster"},   KnownKey{"mark_mask"}, KnownKey{"repair"},
-                              KnownKey{"realtime"}, KnownKey{"threads"},   KnownKey{"operators"}};
-constexpr std::array kLinkKeys{KnownKey{"name"},           KnownKey{"interface"}, KnownKey{"direction"},
-                               KnownKey{"rate"},           KnownKey{"overhead"},  KnownKey{"mpu"},
-                               KnownKey{"without_daemon"}, KnownKey{"guard"}};
-constexpr std::array kClassKeys{KnownKey{"name"}, KnownKey{"link"},      KnownKey{"match"},      KnownKey{"default"},
-                                KnownKey{"rate"}, KnownKey{"ceil"},      KnownKey{"burst"},      KnownKey{"each"},
-                                KnownKey{"over"}, KnownKey{"max_delay"}, KnownKey{"backlog"},    KnownKey{"priority"},
-                                KnownKey{"fair"}, KnownKey{"limits"},    KnownKey{"discipline"}, KnownKey{"capacity"},
-                                KnownKey{"aqm"},  KnownKey{"ecn"}};
-constexpr std::array kEachKeys{KnownKey{"by"}, KnownKey{"rate"}, KnownKey{"burst"}};
-constexpr std::array kLimitKeys{
-    KnownKey{"name"},       KnownKey{"rate"},       KnownKey{"burst"},         KnownKey{"by"},
-    KnownKey{"discipline"}, KnownKey{"scope"},      KnownKey{"without_redis"}, KnownKey{"reserve"},
-    KnownKey{"observe"},    KnownKey{"local_rate"}, KnownKey{"strategy"},      KnownKey{"max_rate"}};
-constexpr std::array kClusterKeys{KnownKey{"redis"},    KnownKey{"host"}, KnownKey{"hosts"},
-                                  KnownKey{"interval"}, KnownKey{"user"}, KnownKey{"password_file"}};
-constexpr std::array kMatchKeys{KnownKey{"protocol"},
-                                KnownKey{"source"},
-                                KnownKey{"destination"},
-                                KnownKey{"source_port"},
-                                KnownKey{"destination_port"},
-                                KnownKey{"local"},
-                                KnownKey{"remote"},
-                                KnownKey{"local_port"},
-                                KnownKey{"remote_port"},
-                                KnownKey{"dscp"},
-                                KnownKey{"mark"},
-                                KnownKey{"user"},
-                                KnownKey{"group"},
-                                KnownKey{"not"},
-                                KnownKey{"cgroup", kLater},
-                                KnownKey{"unit", kLater},
-                                KnownKey{"process", kLater},
-                                KnownKey{"pid", kLater},
-                                KnownKey{"container", kLater}};
+constexpr auto kTopKeys =
+    std::to_array<std::string_view>({"version", "max_flows", "link", "class", "limit", "cluster", "mark_mask", "repair",
+                                     "realtime", "threads", "operators", "owners"});
+constexpr auto kLinkKeys = std::to_array<std::string_view>(
+    {"name", "interface", "direction", "rate", "overhead", "mpu", "without_daemon", "guard"});
+constexpr auto kClassKeys = std::to_array<std::string_view>(
+    {"name", "link", "match", "default", "rate", "ceil", "burst", "each", "over", "max_delay", "backlog", "priority",
+     "fair", "limits", "discipline", "capacity", "aqm", "ecn"});
+constexpr auto kEachKeys = std::to_array<std::string_view>({"by", "rate", "burst"});
+constexpr auto kLimitKeys =
+    std::to_array<std::string_view>({"name", "rate", "burst", "by", "discipline", "scope", "without_redis", "reserve",
+                                     "observe", "local_rate", "strategy", "max_rate"});
+constexpr auto kClusterKeys =
+    std::to_array<std::string_view>({"redis", "host", "hosts", "interval", "user", "password_file"});
+constexpr auto kMatchKeys = std::to_array<std::string_view>(
+    {"protocol", "source", "destination", "source_port", "destination_port", "local", "remote", "local_port",
+     "remote_port", "dscp", "mark", "user", "group", "not", "cgroup", "unit", "process", "pid", "container"});
 
 /// Levenshtein's distance.
 std::size_t distance(std::string_view a, std::string_view b) {

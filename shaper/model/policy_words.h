@@ -7,15 +7,10 @@
 
 namespace shaper {
 
-struct KnownKey {
-  std::string_view name;
-  bool works = true;  ///< false: of a later version
-};
-
 /// A kind of table.
 struct Level {
   std::string_view title;  ///< "a link"
-  std::span<const KnownKey> keys;
+  std::span<const std::string_view> keys;
 };
 
 extern const Level kTopLevel, kLinkLevel, kClassLevel, kEachLevel, kLimitLevel, kClusterLevel, kMatchLevel;

@@ -275,6 +275,14 @@ std::string_view each_name(EachBy by) {
       return "local";
     case EachBy::remote:
       return "remote";
+    case EachBy::user:
+      return "user";
+    case EachBy::cgroup:
+      return "cgroup";
+    case EachBy::process:
+      return "process";
+    case EachBy::container:
+      return "container";
     case EachBy::all:
       break;
   }
