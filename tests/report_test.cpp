@@ -97,6 +97,7 @@ StatusReport full_status() {
   report.rules = RulesStatus::present;
   report.warnings = {"say \"hello\"\x07"};
   report.advice = {"raise \x1b"};
+  report.owners = OwnersReport{11, 12, 13};
   return report;
 }
 
@@ -154,6 +155,7 @@ TEST(Report, StatusComesBackFromItsJson) {
   EXPECT_EQ(parsed->limits[1].by, "source/24,64");
   EXPECT_EQ(parsed->limits[1].credit, std::nullopt) << "each key has a bucket of its own";
   EXPECT_EQ(parsed->mark_mask, kDefaultMarkMask);
+  EXPECT_EQ(parsed->owners->late, 12u);
 }
 
 ClusterReport full_cluster() {

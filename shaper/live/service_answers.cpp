@@ -143,19 +143,20 @@ Service::Answer Service::status() {
     shaper_->snapshot(survey->cursor, kClassesPerSlice, monotonic_now(), survey->snapshot);
     if (!survey->cursor.done) return Progress::more;
     const std::optional<ClusterReport> cluster = cluster_.report();
-    survey->text =
-        background_.run([of = survey->of, snapshot = std::move(survey->snapshot),
-                         other = status_without_classes(cluster), cluster, to_utc = offset_to_utc()]() mutable {
-          StatusReport report = status_report(of->policy, snapshot);
-          add_lease_states(report.limits, cluster);
-          add_ends(report.limits, of->live, to_utc);
-          report.version = kVersion;
-          report.mode = Mode::shaping;
-          report.rules = other.rules;
-          report.warnings = std::move(other.warnings);
-          report.queues = std::move(other.queues);
-          return status_json(report);
-        });
+    survey->text = background_.run([of = survey->of, snapshot = std::move(survey->snapshot),
+                                    other = status_without_classes(cluster), cluster, unasked = owners_.unasked(),
+                                    to_utc = offset_to_utc()]() mutable {
+      StatusReport report = status_report(of->policy, snapshot);
+      add_lease_states(report.limits, cluster);
+      add_ends(report.limits, of->live, to_utc);
+      report.version = kVersion;
+      report.mode = Mode::shaping;
+      report.rules = other.rules;
+      report.warnings = std::move(other.warnings);
+      report.queues = std::move(other.queues);
+      if (report.owners) report.owners->unasked = unasked;
+      return status_json(report);
+    });
     return Progress::waits;
   });
 }

@@ -104,6 +104,14 @@ void write_daemon(MetricsWriter& out, const StatusReport& status) {
       out.value(label("state", rules_status_name(state)), metric(std::uint64_t{*status.rules == state}));
     }
   }
+  if (status.owners) {
+    out.family(counter, "shaper_owner_answers_total", "Answers to the question who sends a flow.");
+    out.value({}, metric(status.owners->found));
+    out.family(counter, "shaper_owner_late_total", "Flows taken for unknown: there was no answer within 20 ms.");
+    out.value({}, metric(status.owners->late));
+    out.family(counter, "shaper_owner_unasked_total", "Times that nobody was asked: too many answers were awaited.");
+    out.value({}, metric(status.owners->unasked));
+  }
   out.family(gauge, "shaper_warnings", "Warnings that 'shaper status' tells.");
   out.value({}, metric(status.warnings.size()));
 }

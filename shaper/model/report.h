@@ -126,6 +126,13 @@ struct QueueReport {
   std::uint64_t split_packets = 0;   ///< sent from here to the split queue
 };
 
+/// What came of the search for owners of flows.
+struct OwnersReport {
+  std::uint64_t found = 0;    ///< answers
+  std::uint64_t late = 0;     ///< flows that were taken for unknown, for want of an answer in time
+  std::uint64_t unasked = 0;  ///< times that nobody was asked, for too many answers were awaited
+};
+
 struct StatusReport {
   std::string version;
   Mode mode = Mode::shaping;
@@ -138,6 +145,7 @@ struct StatusReport {
   std::uint32_t mark_mask = kDefaultMarkMask;  ///< the bit of the fwmark that is ours
   std::vector<std::string> advice;             ///< what to change so that less is lost
   std::array<Nanos, kDelayBounds.size()> delay_bounds = kDelayBounds;
+  std::optional<OwnersReport> owners;  ///< absent: the policy asks for none
 };
 
 struct FlowReport {

@@ -124,6 +124,13 @@ void fields(Visit& visit, Either<QueueReport> auto& queue) {
 }
 
 template <typename Visit>
+void fields(Visit& visit, Either<OwnersReport> auto& owners) {
+  visit("found", owners.found);
+  visit("late", owners.late);
+  visit("unasked", owners.unasked);
+}
+
+template <typename Visit>
 void fields(Visit& visit, Either<StatusReport> auto& report) {
   visit("version", report.version);
   visit("mode", report.mode);
@@ -136,6 +143,7 @@ void fields(Visit& visit, Either<StatusReport> auto& report) {
   visit("mark_mask", report.mark_mask);
   visit("advice", report.advice);
   visit("delay_bounds_us", report.delay_bounds);
+  visit("owners", report.owners);
 }
 
 template <typename Visit>

@@ -120,11 +120,12 @@ export const flowTable = (table) =>
       name: 'flow',
       cell: (flow) => ({
         text: `${flow.protocol} ${endPoint(flow.source, flow.source_port)} \u2192 ${endPoint(flow.destination, flow.destination_port)}`,
-        small: [flow.class, flow.user, holder(flow) ?? flow.state].filter((word) => word !== null).join(' \u00b7 '),
+        small: [flow.class, flow.owner ?? flow.user, holder(flow) ?? flow.state].filter((word) => word !== null).join(' \u00b7 '),
       }),
     },
     { title: 'Class', wide: true, cell: (flow) => ({ text: flow.class }) },
     { title: 'User', wide: true, cell: (flow) => ({ text: flow.user ?? '\u2013' }) },
+    { title: 'Owner', wide: true, cell: (flow) => ({ text: flow.owner ?? '\u2013' }) },
     { title: 'Waits for', wide: true, cell: (flow) => ({ text: holder(flow) ?? flow.state }) },
     { title: 'Rate', numeric: true, cell: (flow) => ({ text: rate(flow.rate_bps) }) },
     { title: 'Backlog', numeric: true, wide: true, cell: (flow) => ({ text: bytes(flow.backlog_bytes) }) },
