@@ -1,0 +1,66 @@
+#include "shaper/live/descriptor_scan.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "shaper/live/clock.h"
+#include "shaper/live/folder.h"
+#include "shaper/model/plain_text.h"
+
+namespace shaper {
+
+/// The link reads "socket:[INODE]".
+std::uint64_t socket_inode(int folder, const char* path) {
+  constexpr std::string_view kStart = "socket:[";
+  std::array<char, 64> bytes;
+  const ssize_t length = ::readlinkat(folder, path, bytes.data(), bytes.size());
+  if (length <= 0) return 0;
+  std::string_view link(bytes.data(), static_cast<std::size_t>(length));
+  if (!link.starts_with(kStart) || !link.ends_with(']')) return 0;
+  link.remove_prefix(kStart.size());
+  link.remove_suffix(1);
+  return parse_number<std::uint64_t>(link).value_or(0);
+}
+
+DescriptorScan::DescriptorScan(std::vector<std::uint32_t> processes, std::set<std::uint64_t> inodes)
+    : processes_(std::move(processes)), inodes_(std::move(inodes)) {}
+
+bool DescriptorScan::step(Instant until) {
+  const Instant start = monotonic_now();
+  Instant now = start;
+  while (next_ < processes_.size() && now < until) {
+    look_into(processes_[next_++]);
+    now = monotonic_now();
+  }
+  cost_ += now - start;
+  return next_ == processes_.size();
+}
+
+void DescriptorScan::look_into(std::uint32_t pid) {
+  const Fd folder = open_process(pid);
+  if (!folder) return;
+  Fd descriptors = open_folder(folder.get(), "fd");
+  if (!descriptors) return;
+  const int at = descriptors.get();
+  std::vector<std::pair<std::uint64_t, int>> held;
+  for_each_entry(std::move(descriptors), [&](const dirent& entry) {
+    const std::uint64_t inode = socket_inode(at, entry.d_name);
+    if (inode != 0 && inodes_.contains(inode)) {
+      held.emplace_back(inode, parse_number<int>(entry.d_name).value_or(-1));
+    }
+    return true;
+  });
+  if (held.empty()) return;
+  const auto facts = process_facts(folder);
+  if (!facts) return;
+  for (const auto& [inode, descriptor] : held) {
+    const auto before = found_.find(inode);
+    if (before != found_.end() && before->second.process.id <= facts->id) continue;
+    found_.insert_or_assign(inode, SocketHolder{*facts, descriptor});
+  }
+}
+
+}  // namespace shaper
