@@ -1,6 +1,8 @@
 #include "shaper/live/cgroup_tree.h"
 
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "shaper/live/folder.h"
 #include "shaper/model/plain_text.h"
@@ -14,6 +16,29 @@ constexpr std::size_t kLongestList = 1 << 20;
 
 std::string folder_name(const std::string& path) {
   return path == "/" ? "." : path.substr(1);
+}
+
+/// cgroup2 as the process of that folder in /proc sees it; none: it does not, or does not let us look.
+Fd cgroup2_of(const std::string& process) {
+  const auto mount = cgroup2_mount(read_text(AT_FDCWD, (process + "/mountinfo").c_str(), kLongestList));
+  if (!mount) return {};
+  Fd folder = open_folder(AT_FDCWD, (process + "/root" + *mount).c_str());
+  struct statfs kind {};
+  if (!folder || ::fstatfs(folder.get(), &kind) != 0 || kind.f_type != CGROUP2_SUPER_MAGIC) return {};
+  return folder;
+}
+
+/// `ip netns exec` hides what is mounted below /sys: then as the first process sees it that lets us look.
+Fd open_cgroup2() {
+  constexpr int kMostTried = 4'096;
+  Fd folder = cgroup2_of("/proc/self");
+  int tried = 0;
+  for_each_entry(open_folder(AT_FDCWD, "/proc"), [&](const dirent& entry) {
+    const std::string name = entry.d_name;
+    if (!folder && parse_number<std::uint32_t>(name)) folder = cgroup2_of("/proc/" + name);
+    return !folder && ++tried < kMostTried;
+  });
+  return folder;
 }
 
 }  // namespace
@@ -36,11 +61,7 @@ std::optional<std::string> cgroup2_mount(std::string_view mountinfo) {
   return best;
 }
 
-CgroupTree::CgroupTree() {
-  mount_ = cgroup2_mount(read_text(AT_FDCWD, "/proc/self/mountinfo", kLongestList)).value_or("");
-  if (!mount_.empty()) root_ = open_folder(AT_FDCWD, mount_.c_str());
-  if (!root_) mount_.clear();
-}
+CgroupTree::CgroupTree() : root_(open_cgroup2()) {}
 
 const std::string* CgroupTree::path(std::uint64_t id) const {
   const auto found = known_.find(id);

@@ -16,7 +16,7 @@
 
 namespace shaper {
 
-/// Where cgroup2 is mounted, by the text of /proc/self/mountinfo (proc(5)): the mount that shows the most.
+/// Where cgroup2 is mounted, by the text of a process's mountinfo (proc(5)): the mount that shows the most.
 [[nodiscard]] std::optional<std::string> cgroup2_mount(std::string_view mountinfo);
 
 class CgroupTree {
@@ -24,7 +24,7 @@ class CgroupTree {
   /// Without cgroup2 no path is ever known.
   CgroupTree();
 
-  [[nodiscard]] bool mounted() const { return !mount_.empty(); }
+  [[nodiscard]] bool mounted() const { return static_cast<bool>(root_); }
 
   /// From the root of cgroup2, with a leading '/'; nothing: unknown so far.
   [[nodiscard]] const std::string* path(std::uint64_t id) const;
@@ -50,7 +50,6 @@ class CgroupTree {
   void visit(std::uint64_t id, const std::string& path);
   void forget_old();
 
-  std::string mount_;
   Fd root_;
   std::unordered_map<std::uint64_t, Known> known_;
   std::vector<std::string> paths_;
