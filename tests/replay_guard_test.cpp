@@ -157,7 +157,7 @@ TEST(ReplayLog, OwnersAreRepeated) {
   owner.lineage = {1, 812};
   owner.container = "0123";
   owner.container_name = "web";
-  for (const std::uint16_t port : {1, 2, 3}) {
+  for (std::uint16_t port = 1; port <= 3; ++port) {
     owner.process = port == 1 ? "rsync" : "r\"\n\xff";
     for (int n = 0; n < 4; ++n) core.send(port, 1000);
     if (port != 3) core.tell(port, owner);
