@@ -16,10 +16,12 @@ namespace shaper::cli {
 /// Scripts depend on these numbers.
 enum class ExitCode : std::uint8_t {
   done = 0,
-  failed = 1,         ///< refused or failed, a missing file included
-  wrong_usage = 2,    ///< or a bad policy
-  no_daemon = 3,      ///< none runs in this network namespace
-  no_permission = 4,  ///< the message names the capability
+  failed = 1,            ///< refused or failed, a missing file included
+  wrong_usage = 2,       ///< or a bad policy
+  no_daemon = 3,         ///< none runs in this network namespace
+  no_permission = 4,     ///< the message names the capability
+  not_executable = 126,  ///< the command of `run`, as a shell says it
+  not_found = 127,
 };
 
 /// Ends a command with one line on stderr.
@@ -108,6 +110,8 @@ struct ReplayCommandOptions {
 [[nodiscard]] ExitCode limit(const std::string& selector, const std::string& rate,
                              const std::optional<std::string>& time);
 [[nodiscard]] ExitCode unlimit(std::uint64_t id);
+/// Becomes the command, which ends with a null pointer, as the user who called sudo; with `rate` it has a live limit.
+[[noreturn]] void run_command(const std::optional<std::string>& rate, char* const* command);
 [[nodiscard]] ExitCode cluster_show(bool json);
 /// For Prometheus.
 [[nodiscard]] ExitCode metrics();

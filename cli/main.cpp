@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -19,8 +18,6 @@ using shaper::Backend;
 using shaper::cli::CommandError;
 using shaper::cli::ExitCode;
 using Run = std::function<ExitCode()>;
-
-constexpr std::array<std::string_view, 1> kLater{"run"};
 
 [[noreturn]] void not_in_this_version(std::string_view what) {
   throw CommandError(ExitCode::wrong_usage, fmt::format("'{}' is not in this version", what));
@@ -150,6 +147,16 @@ void add_limit(CLI::App& app, Run& run) {
   command->callback([id, &run] { run = [id] { return shaper::cli::unlimit(*id); }; });
 }
 
+void add_run(CLI::App& app, Run& run, char* const* words) {
+  auto* command = app.add_subcommand("run", "a command, under a limit of its own: shaper run --rate 5mbit -- COMMAND");
+  auto rate = std::make_shared<std::optional<std::string>>();
+  command->add_option("--rate", *rate, "of it and all that it starts, as 5mbit (default: no limit)");
+  command->callback([=, &run] {
+    if (*words == nullptr) throw CLI::ValidationError("run: a COMMAND behind '--' is missing");
+    run = [=]() -> ExitCode { shaper::cli::run_command(*rate, words); };
+  });
+}
+
 void add_cluster(CLI::App& app, Run& run) {
   auto* command = app.add_subcommand("cluster", "limits over several hosts");
   command->require_subcommand(1);
@@ -216,10 +223,14 @@ void add_serve(CLI::App& app, Run& run) {
   command->callback([options, &run] { run = [options]() -> ExitCode { shaper::cli::serve(*options); }; });
 }
 
+/// How many of the arguments are ours. Behind the `--` of `run` they are another program's: CLI11 would take some for
+/// lists.
+int count_own(int count, char** arguments) {
+  if (count < 2 || std::string_view(arguments[1]) != "run") return count;
+  return static_cast<int>(std::find(arguments, arguments + count, std::string_view("--")) - arguments);
+}
+
 ExitCode run_command_line(int count, char** arguments) {
-  if (count > 1 && std::find(kLater.begin(), kLater.end(), arguments[1]) != kLater.end()) {
-    not_in_this_version(arguments[1]);
-  }
   CLI::App app{"Shapes the traffic of this host, per flow. docs/cli.md is the reference.", "shaper"};
   app.set_version_flag("--version", fmt::format("shaper {}", shaper::kVersion));
   app.require_subcommand(1);
@@ -229,8 +240,10 @@ ExitCode run_command_line(int count, char** arguments) {
         add_cluster, add_metrics, add_explain, add_events, add_replay, add_serve, add_tend}) {
     add(app, run);
   }
+  const int own = count_own(count, arguments);
+  add_run(app, run, arguments + std::min(own + 1, count));
   try {
-    app.parse(count, arguments);
+    app.parse(own, arguments);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       app.exit(error);  // --help and --version

@@ -1,19 +1,11 @@
 // The program `shaper` as a user without privileges meets it: output, messages, exit codes.
-//
-// Runs the built binary: SHAPER_BIN, or the one in the folder above the tests'.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "shaper/model/report.h"
+#include "tests/cli_program.h"
 
 namespace shaper {
 namespace {
@@ -22,55 +14,6 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::string program() {
-  if (const char* given = std::getenv("SHAPER_BIN")) return given;
-  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "shaper";
-}
-
-struct Ended {
-  int code = 0;
-  std::string output;
-  std::string errors;
-};
-
-class Cli : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = fs::temp_directory_path() / "shaper-cli-test-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  /// `arguments` for the shell, so quoted where needed.
-  Ended shaper(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_.string() + "' && '" + program() + "' " + arguments + " >out 2>err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, content_of(folder_ / "out"), content_of(folder_ / "err")};
-  }
-
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
-    return name;
-  }
-
-  static std::string capture(const std::string& name) { return std::string(TEST_DATA) + "/captures/" + name; }
-
-  fs::path folder_;
-};
-
-void expect_one_line(const Ended& ended) {
-  EXPECT_EQ(std::count(ended.errors.begin(), ended.errors.end(), '\n'), 1) << ended.errors;
-  EXPECT_EQ(ended.output, "");
-}
 
 TEST_F(Cli, HelpAndVersionAreNoErrors) {
   EXPECT_EQ(shaper("--help").code, 0);
@@ -118,6 +61,8 @@ TEST_F(Cli, WrongUsageIsTwo) {
                                 "limit local=1.2.3.4,local=1.2.3.5 5mbit",
                                 "limit user=root 5mbit --for 0s",
                                 "unlimit x",
+                                "limit pid=0 5mbit",
+                                "limit unit=backup 5mbit",
                                 "up --interface 'a b' --rate 5mbit",
                                 "up --interface eth0 --rate 30",
                                 "up --backend nice",
@@ -132,12 +77,10 @@ TEST_F(Cli, WrongUsageIsTwo) {
 }
 
 TEST_F(Cli, WhatComesLaterIsRefusedByName) {
-  for (const char* command : {"run -- true", "cluster set x rate=1mbit"}) {
-    const Ended ended = shaper(command);
-    EXPECT_EQ(ended.code, 2) << command;
-    EXPECT_THAT(ended.errors, HasSubstr("is not in this version")) << command;
-    expect_one_line(ended);
-  }
+  const Ended ended = shaper("cluster set x rate=1mbit");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("'cluster set' is not in this version"));
+  expect_one_line(ended);
 }
 
 TEST_F(Cli, AReportIsAWholeFileOrNone) {
@@ -214,6 +157,45 @@ TEST_F(Cli, CheckPrintsThePolicyAsUnderstood) {
   const Ended ended = shaper("check '" + capture("policy.toml") + "'");
   EXPECT_EQ(ended.code, 0) << ended.errors;
   EXPECT_THAT(ended.output, HasSubstr("policed"));
+}
+
+TEST_F(Cli, CheckSaysWhoAClassIsFor) {
+  const std::string policy = R"(version = 1
+[[link]]
+name = "up"
+interface = "eth0"
+[[limit]]
+name = "users"
+rate = "2mbit"
+by = "user"
+[[class]]
+name = "backup"
+link = "up"
+match = [
+  { unit = "backup.service", not = { pid = 1 } },
+  { process = ["rsync", 'tmux: "a"'], container = "web" },
+  { cgroup = "user.slice/" },
+]
+each = { by = "process", rate = "1mbit" }
+limits = "users"
+)";
+  write("owners.toml", policy);
+  const Ended ended = shaper("check owners.toml");
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_EQ(ended.errors, "");
+  for (const char* line :
+       {"owners          found out: keys of this policy ask for them\n",
+        "match           unit backup.service, not (pid 1)\n",
+        "   or           process rsync or \"tmux: \\\"a\\\"\", container web\n", "   or           cgroup /user.slice\n",
+        "1 Mbit/s = 125 kB/s each process, at most\n", "2 Mbit/s = 250 kB/s each user, at most\n"}) {
+    EXPECT_THAT(ended.output, HasSubstr(line));
+  }
+
+  std::string bad = policy;
+  write("bad.toml", bad.replace(bad.find("pid = 1"), 7, "pid = 0"));
+  const Ended refused = shaper("check bad.toml");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.errors, "bad.toml:13:44: \"pid\" must be the number of a process, from 1 to 4194303\n");
 }
 
 TEST_F(Cli, ExplainAsksAFile) {
