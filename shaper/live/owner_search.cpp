@@ -5,12 +5,13 @@
 #include "shaper/live/clock.h"
 #include "shaper/live/owner_messages.h"
 #include "shaper/model/owner_keys.h"
+#include "shaper/model/plain_text.h"
 
 namespace shaper {
 namespace {
 
 constexpr std::size_t kMostWaiting = 4'096;
-/// Who has not answered by then has died.
+/// Who has not answered by then has died, or cannot start.
 constexpr std::chrono::seconds kPatience{2};
 
 OwnerAsk ask_for(std::uint64_t id, const FlowKey& flow, Direction direction) {
@@ -30,12 +31,23 @@ void OwnerSearch::obey(const Policy& policy, Shaper& shaper) {
     settings = "find\n";
     for (const std::uint32_t pid : watched_pids(policy)) settings += fmt::format("pid {}\n", pid);
   }
+  if (policy.finds_owners && shaper_ == nullptr) starts_ = monotonic_now();
   send_("owners", settings);
   waiting_.clear();  // the flows may have other keys now; the core asks anew
   directions_.clear();
   for (const LinkPolicy& link : policy.links) directions_.push_back(link.direction);
   shaper_ = policy.finds_owners ? &shaper : nullptr;
   ask();
+}
+
+void OwnerSearch::on_begin(std::string_view lacks) {
+  starts_.reset();
+  lacks_.clear();
+  while (!lacks.empty()) lacks_.emplace_back(take_line(lacks));
+}
+
+bool OwnerSearch::ready() const {
+  return shaper_ == nullptr || !starts_ || monotonic_now() - *starts_ > kPatience;
 }
 
 void OwnerSearch::ask() {

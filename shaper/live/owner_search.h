@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +28,12 @@ class OwnerSearch {
   void ask();
   void on_answers(std::string_view text);
 
+  /// The other process runs; `lacks` is what it cannot find, a line each.
+  void on_begin(std::string_view lacks);
+
+  /// Whether who comes into force now would be found at once; not so for a moment, while the other process starts.
+  [[nodiscard]] bool ready() const;
+  [[nodiscard]] const std::vector<std::string>& lacks() const { return lacks_; }
   [[nodiscard]] std::uint64_t unasked() const { return unasked_; }
 
  private:
@@ -41,6 +49,8 @@ class OwnerSearch {
   Shaper* shaper_ = nullptr;           // nothing: nobody is asked
   std::vector<Direction> directions_;  // of the links
   std::map<std::uint64_t, Waiting> waiting_;
+  std::optional<Instant> starts_;  // since when the other process is being started
+  std::vector<std::string> lacks_;
   std::uint64_t last_id_ = 0;
   std::uint64_t unasked_ = 0;
   std::vector<FlowKey> wanted_;  // for ask()

@@ -141,9 +141,13 @@ Service::Answer Service::load(const std::string& body, const Peer& peer, bool or
 /// Reading a policy of ten thousand classes takes a second, so packets go on meanwhile. A client that does not wait for
 /// the answer has changed nothing.
 Slices Service::bring_about(Wish wish) {
-  const auto job = std::make_shared<Job>(Job{std::move(wish), 0, {}});  // std::function copies what it holds
+  const auto job = std::make_shared<Job>(Job{std::move(wish), 0, {}, {}});  // std::function copies what it holds
   begin_reading(*job);
   return [this, job](Response& response) {
+    if (job->response) {
+      response = *job->response;
+      return owners_.ready() ? Progress::done : Progress::waits;
+    }
     if (!is_ready(job->reading)) return Progress::waits;
     Reading reading = job->reading.get();
     if (job->began_at != changes_) {  // another change came in between: it is not undone
@@ -155,7 +159,8 @@ Slices Service::bring_about(Wish wish) {
     const bool done = response.status == ResponseStatus::ok;
     if (done && job->wish.change_live) response.body = job->wish.answer;
     ::syslog(LOG_NOTICE, "%s: %s", job->wish.log.c_str(), done ? "in force" : "refused");
-    return Progress::done;
+    job->response = response;
+    return owners_.ready() ? Progress::done : Progress::waits;
   };
 }
 

@@ -76,6 +76,7 @@ class Service {
     Wish wish;
     std::uint64_t began_at;  ///< changes_
     std::future<Reading> reading;
+    std::optional<Response> response;  ///< it has come into force, or was refused
   };
 
   Answer answer(const Request& request, const Peer& peer);
@@ -145,7 +146,6 @@ class Service {
   PacketLoop packets_;
   ClusterLimits cluster_;
   OwnerSearch owners_;
-  std::vector<std::string> owner_troubles_;  // why some owners cannot be found
   std::map<std::string, QueuePair> queues_;  // by link name; a link that goes keeps its pair for its return
   std::uint16_t next_queue_;
   std::string event_text_;

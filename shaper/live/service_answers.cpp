@@ -101,7 +101,7 @@ std::vector<std::string> Service::warnings(const std::optional<ClusterReport>& c
     warnings.insert(warnings.end(), cluster->warnings.begin(), cluster->warnings.end());
   }
   if (loaded_->policy.finds_owners) {
-    for (const std::string& trouble : owner_troubles_) warnings.push_back(trouble);
+    warnings.insert(warnings.end(), owners_.lacks().begin(), owners_.lacks().end());
   }
   add_packet_warnings(warnings, packets_.socket().counters(), packets_.counters());
   return warnings;

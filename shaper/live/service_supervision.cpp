@@ -25,12 +25,6 @@ std::vector<PacketId> parse_released(std::string_view text) {
   return ids;
 }
 
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) lines.emplace_back(take_line(text));
-  return lines;
-}
-
 }  // namespace
 
 void Service::give_signs_of_life() {
@@ -58,7 +52,8 @@ void Service::on_supervisor(const Request& message) {
     rules_ = parse_rules_status(state == kRepaired ? rules_status_name(RulesStatus::present) : state);
     if (state == kRepaired)
       trouble_.push_back(fmt::format("our rules were missing or changed and were {}", take_line(text)));
-    rules_warnings_ = lines_of(text);
+    rules_warnings_.clear();
+    while (!text.empty()) rules_warnings_.emplace_back(take_line(text));
   } else if (verb == "answer") {
     cluster_.on_outcomes(message.body);
   } else if (verb == "connected") {
@@ -70,7 +65,7 @@ void Service::on_supervisor(const Request& message) {
   } else if (verb == "gone") {
     end_limits_of(message.body);
   } else if (verb == "lacks") {
-    owner_troubles_ = lines_of(message.body);
+    owners_.on_begin(message.body);
   } else if (verb == "load") {
     go_on_with(message.body);
   } else if (verb == "prepare") {
