@@ -61,6 +61,7 @@ TEST(FlowSelection, EqualOnesStandByBytes) {
 TEST(FlowSelection, AFilterAsksForEverythingThatItNames) {
   FlowReport flow = flow_of("Backup");
   flow.user = "alice";
+  flow.owner = "rsync[812] in Mirror.service";
   flow.activity = FlowActivity::bulk;
   struct Case {
     const char* what;
@@ -111,6 +112,8 @@ TEST(FlowSelection, AFilterAsksForEverythingThatItNames) {
       {"text in an address", text("db8::7"), true},
       {"an end point as it is shown", text("10.0.0.1:40000 > "), true},
       {"a state", text("bulk"), true},
+      {"a process", text("rsync[812]"), true},
+      {"what that is in", text("mirror.serv"), true},
       {"text that is nowhere", text("carol"), false},
       {"one of two", both, false},
   };
