@@ -54,7 +54,7 @@ watch_port() { # PORT
 
 # TCP to the port from now on, sent by whoever the prefix makes.
 sends() { # PORT ADDRESS [PREFIX WORD...]
-    nsenter --net="/run/netns/$client" timeout 100 "${@:3}" "${iperf:-iperf3}" -c "$2" -p "$1" -t 100 -C cubic \
+    nsenter --net="/run/netns/$client" timeout 100 "${@:3}" "${iperf:-iperf3}" -c "$2" -p "$1" -t 100 -C reno \
         --connect-timeout 5000 >"$temporary/bulk-$1" 2>&1 </dev/null &
     background+=($!)
     bulk+=($!)

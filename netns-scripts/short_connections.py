@@ -28,7 +28,7 @@ ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)  # PR_SET_NAME
 begin = time.monotonic()
 for _ in range(connections):
     with socket.create_connection((address, port)) as sender:
-        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
         sender.sendall(bytes(size))
         sender.shutdown(socket.SHUT_WR)
         sender.recv(1)  # until the other side has all of it

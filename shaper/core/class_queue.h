@@ -88,6 +88,10 @@ class ClassQueue {
   template <typename Image>
   void carry(Image& image, Instant now);
 
+  /// All buckets on the way of the flow's packets, but the link's.
+  void meters_of(Flow& flow, std::vector<Meter*>& meters);
+  /// The flow, which has come from elsewhere, has sent this much there, charged to the buckets of `paid`.
+  void owe(Flow& flow, ByteCount sent, std::span<Meter* const> paid, Instant now);
   /// The flow goes elsewhere: appends what it holds to `packets`, as if that had never been here.
   void give_up(Flow& flow, std::vector<HeldPacket>& packets, Instant now, Verdicts& out);
   /// Drops up to `packets`, one after the other from whichever flow holds most then: too many are held altogether.

@@ -159,6 +159,21 @@ void ClassQueue::keep_bounds(Flow& flow, Instant now, Verdicts& out) {
   }
 }
 
+void ClassQueue::meters_of(Flow& flow, std::vector<Meter*>& meters) {
+  if (ceil_) meters.push_back(&*ceil_);
+  for (KeyedBucket* bucket : flow.buckets) meters.push_back(&bucket->meter);
+  meters.insert(meters.end(), limits_.begin(), limits_.end());
+}
+
+void ClassQueue::owe(Flow& flow, ByteCount sent, std::span<Meter* const> paid, Instant now) {
+  std::vector<Meter*> meters;
+  meters_of(flow, meters);
+  for (Meter* meter : meters) {
+    if (std::find(paid.begin(), paid.end(), meter) == paid.end()) meter->owe(sent, now);
+  }
+  note_change();
+}
+
 void ClassQueue::give_up(Flow& flow, std::vector<HeldPacket>& packets, Instant now, Verdicts& out) {
   const bool awake = flow.state == FlowState::awake;
   if (awake) release(flow);

@@ -159,6 +159,13 @@ class Meter {
     return first;
   }
 
+  /// What has left already by another way is charged here too. Grants pay for what leaves by theirs.
+  void owe(ByteCount length, Instant now) {
+    if (wallet_) return;
+    accrue(now);
+    bucket_.owe(*spec_, length);
+  }
+
   /// What was charged so far has left by `at`.
   void departed(Instant at) {
     const std::uint64_t lost = bucket_.departed(*spec_, spent_, at);

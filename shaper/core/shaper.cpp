@@ -200,15 +200,19 @@ void Shaper::State::follow_user(Flow& flow, const Packet& packet, Instant now, V
   if (flow.is_shared()) return;
   flow.user = packet.user;
   flow.group = packet.group;
-  settle(flow, now, out);
+  settle(flow, {}, now, out);
 }
 
-/// What the flow holds arrives in the class as if it had not been let in before.
-void Shaper::State::move_flow(Flow& flow, ClassIndex index, Instant now, Verdicts& out) {
+/// What the flow holds arrives in the class as if it had not been let in before, and `owed`, which it has sent before,
+/// is charged there too.
+void Shaper::State::move_flow(Flow& flow, ClassIndex index, ByteCount owed, Instant now, Verdicts& out) {
+  std::vector<Meter*> paid;
+  if (owed > ByteCount{}) flow.owner->meters_of(flow, paid);
   moving_.clear();
   flow.owner->give_up(flow, moving_, now, out);
   flow.owner->detach(flow);
   scheduler_->classes()[index]->queue.attach(flow, now);
+  if (owed > ByteCount{}) flow.owner->owe(flow, owed, paid, now);
   scheduler_->run(now, out);  // it may have been its turn
   for (const HeldPacket& packet : moving_) offer(flow, packet, now, out);
 }

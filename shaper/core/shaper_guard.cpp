@@ -40,7 +40,7 @@ void Shaper::State::charge_guarded(Flow& flow, ByteCount length, Instant now, Ve
 
 /// To the class of the policy.
 void Shaper::State::leave_guard(Flow& flow, Instant now, Verdicts& out) {
-  move_flow(flow, classifier_.classify(packet_like(flow, flow.key.link)).class_index, now, out);
+  move_flow(flow, classifier_.classify(packet_like(flow, flow.key.link)).class_index, {}, now, out);
 }
 
 }  // namespace shaper

@@ -1,5 +1,6 @@
 // Who sends a flow is found out elsewhere, while packets go on. The first packets of a flow obey the strictest class
 // that it may belong to; when the answer comes, or does not come in time, what it holds moves on with it, in order.
+// What it has sent until then is charged where it belongs too: else many short flows would have two rates.
 #include "shaper/core/shaper_state.h"
 
 namespace shaper {
@@ -16,6 +17,11 @@ constexpr std::size_t kMostWanted = 4'096;
 constexpr Nanos kPause = std::chrono::seconds{1};
 constexpr Nanos kSecondLook = std::chrono::seconds{10};
 constexpr Nanos kNextTry = std::chrono::seconds{1};
+
+/// A new flow waits from its first packet on.
+ByteCount sent_while_pending(const Flow& flow) {
+  return flow.owner_state == OwnerState::pending ? flow.traffic.wire_bytes : ByteCount{};
+}
 
 }  // namespace
 
@@ -52,6 +58,7 @@ void Shaper::State::on_owner(const FlowKey& key, const Owner& owner, Instant now
   // The socket of a flow that ends has lost its process: what was found before holds.
   const Owner* before = flow->who.get();
   if (before != nullptr && owner.pid == 0 && (before->pid != 0 || owner.cgroup.empty())) return;
+  const ByteCount owed = sent_while_pending(*flow);
   if (!flow->user) flow->user = owner.user;
   if (owner.pid == 0 && owner.cgroup.empty()) {
     flow->owner_state = OwnerState::unknown;
@@ -59,23 +66,24 @@ void Shaper::State::on_owner(const FlowKey& key, const Owner& owner, Instant now
     flow->owner_state = OwnerState::known;
     flow->who = owners_.at(owner);
   }
-  settle(*flow, now, out);
+  settle(*flow, owed, now, out);
 }
 
 /// To the class and the buckets that its owner gives it.
-void Shaper::State::settle(Flow& flow, Instant now, Verdicts& out) {
+void Shaper::State::settle(Flow& flow, ByteCount owed, Instant now, Verdicts& out) {
   if (flow.owner->policy().is_guard) return;  // it is asked when it leaves
   const ClassIndex index = classifier_.classify(packet_like(flow, flow.key.link)).class_index;
-  if (index != flow.owner->index() || !flow.owner->suits(flow)) move_flow(flow, index, now, out);
+  if (index != flow.owner->index() || !flow.owner->suits(flow)) move_flow(flow, index, owed, now, out);
 }
 
 void Shaper::State::give_up_waiting(Instant now, Verdicts& out) {
   for (; !pending_.empty() && pending_.front().until <= now; pending_.pop_front()) {
     Flow* flow = flows_.find(pending_.front().flow);
     if (flow == nullptr || flow->owner_state != OwnerState::pending) continue;
+    const ByteCount owed = sent_while_pending(*flow);
     flow->owner_state = OwnerState::unknown;
     ++owner_counters_.late;
-    settle(*flow, now, out);
+    settle(*flow, owed, now, out);
   }
 }
 

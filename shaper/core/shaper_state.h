@@ -60,7 +60,7 @@ class Shaper::State {
   Flow& flow_of(const Packet& packet, Instant now);
   Flow& make_flow(const FlowKey& key, const Packet& packet, ClassIndex index, Instant now);
   void follow_user(Flow& flow, const Packet& packet, Instant now, Verdicts& out);
-  void move_flow(Flow& flow, ClassIndex index, Instant now, Verdicts& out);
+  void move_flow(Flow& flow, ClassIndex index, ByteCount owed, Instant now, Verdicts& out);
   void offer(Flow& flow, const HeldPacket& packet, Instant now, Verdicts& out);
   [[nodiscard]] bool takes_detour(Flow& flow, const Packet& packet) const;
   static void learn_segment(Flow& flow, const Packet& packet);
@@ -76,7 +76,7 @@ class Shaper::State {
   void want_owner_of_new(Flow& flow, Instant now);
   void want_owner_again(Flow& flow, Instant now);
   void want_owners_anew(Instant now);
-  void settle(Flow& flow, Instant now, Verdicts& out);
+  void settle(Flow& flow, ByteCount owed, Instant now, Verdicts& out);
   void give_up_waiting(Instant now, Verdicts& out);
 
   // The guard (shaper_guard.cpp).

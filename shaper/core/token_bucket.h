@@ -71,6 +71,13 @@ class TokenBucket {
     credit_ -= nanobits(length);
   }
 
+  /// Takes `length`, also where the credit does not cover it: then nothing is earned until the rest is paid.
+  void owe(const BucketSpec& spec, ByteCount length) {
+    if (covers(length)) return charge(length);
+    last_ = covered_at(spec, length);
+    credit_ = 0;
+  }
+
   /// The first instant at which the credit covers `length`, which the depth must admit.
   [[nodiscard]] Instant covered_at(const BucketSpec& spec, ByteCount length) const {
     if (covers(length)) return last_;

@@ -144,24 +144,27 @@ Slices Service::bring_about(Wish wish) {
   const auto job = std::make_shared<Job>(Job{std::move(wish), 0, {}, {}});  // std::function copies what it holds
   begin_reading(*job);
   return [this, job](Response& response) {
-    if (job->response) {
-      response = *job->response;
-      return owners_.ready() ? Progress::done : Progress::waits;
-    }
-    if (!is_ready(job->reading)) return Progress::waits;
-    Reading reading = job->reading.get();
-    if (job->began_at != changes_) {  // another change came in between: it is not undone
-      begin_reading(*job);
-      return Progress::waits;
-    }
-    if (reading) reading->loaded.ordered = job->wish.ordered;
-    response = bring_into_force(std::move(reading));
-    const bool done = response.status == ResponseStatus::ok;
-    if (done && job->wish.change_live) response.body = job->wish.answer;
-    ::syslog(LOG_NOTICE, "%s: %s", job->wish.log.c_str(), done ? "in force" : "refused");
-    job->response = response;
-    return owners_.ready() ? Progress::done : Progress::waits;
+    if (!job->response && !bring_about(*job)) return Progress::waits;
+    if (!owners_.ready()) return Progress::waits;
+    response = *job->response;
+    return Progress::done;
   };
+}
+
+/// Whether it is decided.
+bool Service::bring_about(Job& job) {
+  if (!is_ready(job.reading)) return false;
+  Reading reading = job.reading.get();
+  if (job.began_at != changes_) {  // another change came in between: it is not undone
+    begin_reading(job);
+    return false;
+  }
+  if (reading) reading->loaded.ordered = job.wish.ordered;
+  job.response = bring_into_force(std::move(reading));
+  const bool done = job.response->status == ResponseStatus::ok;
+  if (done && job.wish.change_live) job.response->body = job.wish.answer;
+  ::syslog(LOG_NOTICE, "%s: %s", job.wish.log.c_str(), done ? "in force" : "refused");
+  return true;
 }
 
 void Service::begin_reading(Job& job) {

@@ -84,6 +84,7 @@ class Service {
   [[nodiscard]] std::optional<Answer> change(const Request& request, const Peer& peer);
   Answer load(const std::string& body, const Peer& peer, bool ordered);
   Slices bring_about(Wish wish);
+  bool bring_about(Job& job);
   void begin_reading(Job& job);
   Answer guard_too(const std::string& ports, const Peer& peer);
   [[nodiscard]] static Reading read_policy(const std::string& body, Beside beside);
