@@ -1,5 +1,5 @@
 // shaperd: makes the objects and wires them. One program, two processes: the supervisor, which is what is started, and
-// the worker, which it starts; and a third that talks to Redis, where the policy has limits there.
+// the worker, which it starts; where the policy needs it a third that talks to Redis, and one that finds owners.
 #include <fmt/format.h>
 #include <sys/signalfd.h>
 #include <syslog.h>
@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "shaper/live/confinement.h"
 #include "shaper/live/control_server.h"
@@ -22,6 +23,8 @@
 #include "shaper/live/fd.h"
 #include "shaper/live/handed_over.h"
 #include "shaper/live/nfqueue.h"
+#include "shaper/live/owner_abilities.h"
+#include "shaper/live/owner_helper.h"
 #include "shaper/live/realtime.h"
 #include "shaper/live/redis_helper.h"
 #include "shaper/live/runtime_folder.h"
@@ -90,6 +93,18 @@ int talk_to_redis(const shaper::WorkerTask& task) {
   const shaper::RedisHelper helper(loop, shaper::Fd(task.channel));
   const EndingSignals signals(loop, [] {});  // it ends when the supervisor does
   shaper::filter_system_calls(shaper::Confined::redis);
+  loop.run();
+  return 0;
+}
+
+int find_owners(const shaper::WorkerTask& task) {
+  open_log(task.foreground);
+  shaper::drop_privileges(shaper::Confined::owners);
+  const std::vector<std::string> lacks = shaper::owner_limits();
+  shaper::EventLoop loop;
+  const shaper::OwnerHelper helper(loop, shaper::Fd(task.channel), lacks);
+  const EndingSignals signals(loop, [] {});  // it ends when the supervisor does
+  shaper::filter_system_calls(shaper::Confined::owners);
   loop.run();
   return 0;
 }
@@ -172,6 +187,9 @@ int run_with_arguments(int count, char** arguments) {
     } else if (argument == "--redis" && i + 1 < count) {
       const auto task = shaper::WorkerTask::parse(arguments[i + 1]);
       if (task) return talk_to_redis(*task);
+    } else if (argument == "--owners" && i + 1 < count) {
+      const auto task = shaper::WorkerTask::parse(arguments[i + 1]);
+      if (task) return find_owners(*task);
     } else if (argument == "--resume" && i + 1 < count) {  // by a supervisor that gives way to a newer program
       options.resume = std::atoi(arguments[++i]);
     } else if (argument == "--version") {

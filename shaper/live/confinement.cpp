@@ -97,6 +97,8 @@ std::vector<unsigned> needed(Confined who) {
       return {CAP_NET_ADMIN, CAP_SYS_NICE};
     case Confined::redis:
       return {CAP_NET_RAW};  // for the mark of its connections
+    case Confined::owners:
+      return {CAP_SYS_PTRACE, CAP_DAC_OVERRIDE};
     case Confined::http:
       break;
   }

@@ -9,8 +9,8 @@
 
 namespace shaper {
 
-/// Who gives up the rest: the worker gives verdicts; another process talks to Redis; a third one answers HTTP.
-enum class Confined : std::uint8_t { worker, redis, http };
+/// Who gives up the rest: the worker gives verdicts; others talk to Redis, find the owners of flows, answer HTTP.
+enum class Confined : std::uint8_t { worker, redis, owners, http };
 
 /// A user, and the groups whose files it may read.
 struct Account {
@@ -25,9 +25,10 @@ inline constexpr uid_t kNobody = 65'534;
 // Both are for good, and throw std::system_error: a process that believes itself confined must be so.
 
 /// No capabilities but, for a worker, CAP_NET_ADMIN (the kernel asks for it at every verdict) and CAP_SYS_NICE
-/// (`realtime`), to talk to Redis CAP_NET_RAW (the mark of a socket), and no way to new ones; the user `account` where
-/// there is one and we may become it (none: who we are); no dump of the memory. To be called before there are threads,
-/// which would keep what they have.
+/// (`realtime`), to talk to Redis CAP_NET_RAW (the mark of a socket), to find owners CAP_SYS_PTRACE and
+/// CAP_DAC_OVERRIDE (descriptors of other users' processes, an engine's socket; what they would let it write the filter
+/// below forbids), and no way to new ones; the user `account` where there is one and we may become it (none: who we
+/// are); no dump of the memory. To be called before there are threads, which would keep what they have.
 void drop_privileges(Confined who, const std::optional<Account>& account = Account{kNobody, kNobody, {}});
 
 /// From now on no program can be run, no file written, no thread started, and no socket opened that leads to the

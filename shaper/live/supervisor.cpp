@@ -27,6 +27,9 @@ constexpr std::chrono::seconds kBetweenRepairs{60};  // who removes them may do 
 /// A timer that fires so late tells that this process, or the whole machine, stood still: then the worker did too.
 constexpr std::chrono::milliseconds kStoodStill{400};
 
+constexpr Companion::Kind kRedis{WorkerProcess::kTalksToRedis, "connect", "talks to Redis", false};
+constexpr Companion::Kind kOwners{WorkerProcess::kFindsOwners, "settings", "finds owners", true};
+
 std::string utc_now() {
   return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
 }
@@ -38,7 +41,9 @@ Supervisor::Supervisor(EventLoop& loop, NfqueueSocket queues, Fd listener, Setti
       timer_(loop, [this] { on_timer(); }),
       queues_(std::move(queues)),
       listener_(std::move(listener)),
-      settings_(std::move(settings)) {
+      settings_(std::move(settings)),
+      redis_(loop, settings_.program, kRedis, settings_.foreground, handlers()),
+      owners_(loop, settings_.program, kOwners, settings_.foreground, handlers()) {
   loop_.on_idle([this] {
     if (renews_) renew();
     return false;
@@ -75,7 +80,7 @@ WorkerProcess::Handlers Supervisor::handlers() {
 
 void Supervisor::on_message(const WorkerProcess& from, const Request& message) {
   if (&from == heir_.get()) return on_message_of_heir(message);
-  if (&from == redis_.get() && worker_) return worker_->send(message.verb, message.body);
+  if (Companion* const companion = this->companion(from)) return on_companion_message(*companion, message);
   if (&from != worker_.get()) return;
   const std::string& verb = message.verb;
   last_sign_ = monotonic_now();
@@ -99,14 +104,12 @@ void Supervisor::on_message(const WorkerProcess& from, const Request& message) {
   } else if (verb == "confirmed") {
     revert_at_.reset();
     ::unlink(settings_.fallback_file.c_str());
-  } else if (verb == "cluster") {
-    follow_cluster(message.body);
-  } else if (verb == "ask") {
-    if (redis_) redis_->send("ask", message.body);
   } else if (verb == "restart") {
     restart();
   } else if (verb == "handed-over" || verb == "no-image") {
     change_over(verb == "handed-over");
+  } else {
+    pass_to_companion(message);
   }
   set_timer();
 }
@@ -118,8 +121,9 @@ void Supervisor::on_end(const WorkerProcess& which, const std::string& word) {
     former_.reset();
   } else if (&which == heir_.get()) {
     on_heir_end(word);
-  } else if (&which == redis_.get()) {
-    on_redis_end();
+  } else if (Companion* const companion = this->companion(which)) {
+    companion->ended();
+    set_timer();
   } else {
     on_worker_end(word);
   }
@@ -189,7 +193,7 @@ void Supervisor::shut_down() {
 
 void Supervisor::set_timer() {
   wake_at_ = last_sign_ + kLongestSilence;
-  for (const auto& other : {revert_at_, look_at_, redis_at_}) {
+  for (const auto& other : {revert_at_, look_at_, redis_.due(), owners_.due()}) {
     if (other) wake_at_ = std::min(*wake_at_, *other);
   }
   if (heir_) wake_at_ = std::min(*wake_at_, heir_until_);
@@ -205,7 +209,7 @@ void Supervisor::on_timer() {
     worker_->kill();
   }
   if (heir_ && heir_until_ <= now) end_late_heir();
-  if (redis_at_ && *redis_at_ <= now) start_redis();
+  start_companions(now);
   if (revert_at_ && *revert_at_ <= now) {
     revert_at_.reset();
     revert();

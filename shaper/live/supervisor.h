@@ -11,14 +11,15 @@
 // on; then that leaves its state, packets included, and the heir takes over. When anything goes wrong before, nothing
 // has changed. Last the supervisor itself gives way to the program on disk: the process stays, with all that is open.
 //
-// Where a policy has limits over several hosts, one more process talks to Redis; what it and the worker say to each
-// other passes through here.
+// Where a policy has limits over several hosts, one more process talks to Redis; where it goes by who sends, one more
+// finds owners. What these and the worker say to each other passes through here.
 //
 // It reads no packet and no policy, and of the worker's messages only fixed verbs with numbers. What needs more is done
 // by the command line, which it runs: `shaper revert` when a change was not confirmed in time, `shaper tend` to look at
 // the rules.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "shaper/core/image.h"
+#include "shaper/live/companion.h"
 #include "shaper/live/event_loop.h"
 #include "shaper/live/fd.h"
 #include "shaper/live/helper_process.h"
@@ -100,10 +102,13 @@ class Supervisor {
   void revert();
   void look_at_rules(bool mend);
 
-  // The process that talks to Redis (supervisor_redis.cpp).
-  void follow_cluster(const std::string& settings);
-  void start_redis();
-  void on_redis_end();
+  // The processes beside the worker (supervisor_companions.cpp).
+  [[nodiscard]] std::array<Companion*, 2> companions() { return {&redis_, &owners_}; }
+  [[nodiscard]] Companion* companion(const WorkerProcess& process);
+  void on_companion_message(Companion& from, const Request& message);
+  void pass_to_companion(const Request& message);
+  void start_companions(Instant now);
+  [[nodiscard]] bool end_companions();
 
   // A restart (supervisor_restart.cpp).
   void restart();
@@ -128,9 +133,8 @@ class Supervisor {
   std::unique_ptr<WorkerProcess> former_;  // has handed over and ends
   Instant heir_until_;                     // it must be ready
   bool renews_ = false;                    // this program is to be replaced too
-  std::unique_ptr<WorkerProcess> redis_;   // talks to Redis, where the policy has limits there
-  std::string cluster_;                    // what it must know; empty: it is not needed
-  std::optional<Instant> redis_at_;        // it is started (again)
+  Companion redis_;                        // talks to Redis, where the policy has limits there
+  Companion owners_;                       // finds out who sends, where the policy goes by that
   Instant last_sign_;
   bool hung_ = false;  // and was ended for it
   bool ending_ = false;

@@ -71,14 +71,15 @@ void Supervisor::change_over(bool has_image) {
 /// What this process knows that its worker does not.
 template <typename Image>
 void Supervisor::carry(Image& image) {
-  image(policy_, blocked_, restarts_, revert_at_, look_at_, repair_, repaired_at_, cluster_);
+  image(policy_, blocked_, restarts_, revert_at_, look_at_, repair_, repaired_at_);
+  for (Companion* each : companions()) each->carry(image);
 }
 
 /// Gives way to the program on disk, which has just proved that it runs here, as soon as nothing is under way.
 void Supervisor::renew() {
   const auto runs = [](const std::optional<HelperProcess>& helper) { return helper && !helper->ended(); };
   if (ending_ || heir_ || former_ || !worker_ || !worker_->quiet() || runs(reverting_) || runs(looking_)) return;
-  if (redis_) return redis_->kill();  // the next program starts its own
+  if (end_companions()) return;  // the next program starts its own
   renews_ = false;
   const Opened opened{settings_.lock, queues_.fd(), listener_.get(), worker_->running()};
   ImageWriter image;
@@ -106,7 +107,7 @@ void Supervisor::resume(const WorkerProcess::Running& worker, ImageReader& image
   if (!image.complete()) throw std::runtime_error("the image of the supervisor before cannot be read");
   worker_ = std::make_unique<WorkerProcess>(loop_, worker, handlers());
   last_sign_ = monotonic_now();
-  start_redis();
+  for (Companion* each : companions()) each->start();
   set_timer();
 }
 

@@ -1,4 +1,4 @@
-// One worker: a process of shaperd's own program that decides about packets, or talks to Redis, seen from the
+// One worker: a process of shaperd's own program that decides about packets, or that helps who does, seen from the
 // supervisor.
 #pragma once
 
@@ -52,6 +52,7 @@ class WorkerProcess {
   /// What the process is for: the option in front of its task.
   static constexpr const char* kWorks = "--worker";
   static constexpr const char* kTalksToRedis = "--redis";
+  static constexpr const char* kFindsOwners = "--owners";
 
   /// Runs `program`; `task.channel` and `task.image` are filled in. Throws std::system_error.
   WorkerProcess(EventLoop& loop, const std::string& program, const char* role, WorkerTask task, Handlers handlers);
