@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "shaper/live/clock.h"
 #include "shaper/model/plain_text.h"
@@ -17,13 +18,13 @@ constexpr std::size_t kAnswersInMessage = 256;
 
 }  // namespace
 
-OwnerHelper::OwnerHelper(EventLoop& loop, Fd channel, const std::vector<std::string>& lacks)
+OwnerHelper::OwnerHelper(EventLoop& loop, Fd channel, std::vector<std::string> lacks)
     : loop_(loop),
+      lacks_(std::move(lacks)),
       supervisor_(
           loop, std::move(channel), [this](const Request& message) { on_message(message); }, [this] { loop_.stop(); }),
       timer_(loop, [] {}) {  // on_idle() follows
   loop_.on_idle([this] { return work(); });
-  supervisor_.send("lacks", fmt::format("{}", fmt::join(lacks, "\n")));
 }
 
 void OwnerHelper::on_message(const Request& message) {
@@ -45,6 +46,9 @@ void OwnerHelper::follow(std::string_view settings) {
     if (const auto number = parse_number<std::uint32_t>(line)) numbers.push_back(*number);
   }
   finder_.trees().follow(numbers);
+  if (const auto lacks = std::exchange(lacks_, std::nullopt)) {
+    supervisor_.send("lacks", fmt::format("{}", fmt::join(*lacks, "\n")));
+  }
   tell_about_trees();
 }
 
