@@ -12,7 +12,10 @@
 #include "cli/commands.h"
 #include "shaper/live/fd.h"
 #include "shaper/live/name_lookup.h"
+#include "shaper/live/nfqueue.h"
+#include "shaper/live/owner_abilities.h"
 #include "shaper/model/event_names.h"
+#include "shaper/model/owner_keys.h"
 
 namespace shaper::cli {
 namespace {
@@ -55,6 +58,13 @@ LoadedPolicy check_policy(const std::string& text, const std::string& name) {
   loaded.policy = parsed->policy;
   loaded.host = parsed->host;
   return loaded;
+}
+
+void warn_of_owners(const Policy& policy) {
+  if (!needs_owners(policy)) return;
+  for (const std::string& limit : probe_permission() ? owner_limits() : kernel_owner_limits()) {
+    std::fputs(fmt::format("warning: {}\n", limit).c_str(), stderr);
+  }
 }
 
 }  // namespace shaper::cli

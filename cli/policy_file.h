@@ -26,4 +26,8 @@ struct LoadedPolicy {
 [[nodiscard]] LoadedPolicy load_policy(const std::string& path);
 [[nodiscard]] LoadedPolicy check_policy(const std::string& text, const std::string& name);
 
+/// Where a policy goes by who sends: what of that this kernel, and the privileges of a caller who may start the daemon,
+/// do not give; to stderr.
+void warn_of_owners(const Policy& policy);
+
 }  // namespace shaper::cli

@@ -39,7 +39,11 @@ void check_usage(const UpOptions& options) {
 }
 
 LoadedPolicy policy_of(const UpOptions& options) {
-  if (options.interface.empty()) return load_policy(options.file);
+  if (options.interface.empty()) {
+    LoadedPolicy policy = load_policy(options.file);
+    warn_of_owners(policy.policy);
+    return policy;
+  }
   const std::string text = policy_for_interface(options.interface, options.rate);
   std::fputs((text + '\n').c_str(), stdout);
   std::fflush(stdout);

@@ -61,10 +61,15 @@ void try_sockets(std::vector<std::string>& lacks) {
 
 }  // namespace
 
-std::vector<std::string> owner_limits() {
+std::vector<std::string> kernel_owner_limits() {
   std::vector<std::string> lacks;
   try_sockets(lacks);
   if (!CgroupTree().mounted()) lacks.push_back(fmt::format("{}: no cgroup2 is mounted", kByCgroup));
+  return lacks;
+}
+
+std::vector<std::string> owner_limits() {
+  std::vector<std::string> lacks = kernel_owner_limits();
   if (capng_get_caps_process() != 0) return lacks;
   for (const unsigned capability : std::array<unsigned, 2>{CAP_SYS_PTRACE, CAP_DAC_OVERRIDE}) {
     if (capng_have_capability(CAPNG_EFFECTIVE, capability) != 0) continue;

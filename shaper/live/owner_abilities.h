@@ -6,8 +6,12 @@
 
 namespace shaper {
 
-/// What this kernel and this process's privileges do not give, a line each: "KEY, KEY: REASON". By trying: the kernel
-/// is asked about sockets made for that.
+// A line each: "KEY, KEY: REASON".
+
+/// What this kernel does not give. By trying: it is asked about sockets made for that.
+[[nodiscard]] std::vector<std::string> kernel_owner_limits();
+
+/// That, and what the privileges of this process do not.
 [[nodiscard]] std::vector<std::string> owner_limits();
 
 }  // namespace shaper
