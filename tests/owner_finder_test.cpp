@@ -111,8 +111,8 @@ TEST(OwnerFinder, TakesTheOldestOfSeveralHolders) {
   const Child parent([] {
     Fd socket = bound(SOCK_DGRAM, "::");
     std::this_thread::sleep_for(std::chrono::milliseconds{20});  // the clock of starts ticks every 10 ms
-    const pid_t parent = ::getpid();
-    if (require(::fork(), "fork") == 0) live_while(parent);
+    const pid_t holder = ::getpid();
+    if (require(::fork(), "fork") == 0) live_while(holder);
     return leave_open(std::move(socket));
   });
   OwnerFinder finder;
