@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
@@ -37,35 +39,57 @@ class OwnLimit {
   std::string id_;
 };
 
-/// Who called sudo.
+/// Who called sudo. Not every user has an entry here.
 struct Caller {
-  std::string name, home;
+  std::string name, home = "/";
   uid_t user = 0;
   gid_t group = 0;
+  bool has_entry = false;
 };
+
+/// The highest number would mean to the kernel that we stay who we are.
+std::uint32_t number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  const auto number = text == nullptr ? std::nullopt : parse_number<std::uint32_t>(text);
+  if (number && *number != std::numeric_limits<std::uint32_t>::max()) return *number;
+  throw CommandError(ExitCode::failed,
+                     fmt::format("{}: '{}' is nobody's number; call this by sudo, or as root without it", variable,
+                                 terminal_text(text == nullptr ? "" : text)));
+}
 
 /// Nothing: we stay who we are.
 std::optional<Caller> caller_of_sudo() {
-  const char* user = std::getenv("SUDO_UID");
-  if (::geteuid() != 0 || user == nullptr) return std::nullopt;
-  const auto id = parse_number<uid_t>(user);
-  const passwd* entry = id ? ::getpwuid(*id) : nullptr;
-  if (entry == nullptr) {
-    throw CommandError(ExitCode::failed,
-                       fmt::format("SUDO_UID: no user here has the number '{}'", terminal_text(user)));
-  }
-  const char* group = std::getenv("SUDO_GID");
-  const auto group_id = group == nullptr ? std::nullopt : parse_number<gid_t>(group);
-  return Caller{entry->pw_name, entry->pw_dir, *id, group_id.value_or(entry->pw_gid)};
+  if (::geteuid() != 0 || std::getenv("SUDO_UID") == nullptr) return std::nullopt;
+  Caller caller;
+  caller.user = number_in("SUDO_UID");
+  caller.group = number_in("SUDO_GID");
+  const passwd* entry = ::getpwuid(caller.user);
+  caller.has_entry = entry != nullptr;
+  caller.name = caller.has_entry ? entry->pw_name : std::to_string(caller.user);
+  if (caller.has_entry) caller.home = entry->pw_dir;
+  return caller;
 }
 
 void become(const Caller& caller) {
-  require(::initgroups(caller.name.c_str(), caller.group), "initgroups");
+  if (caller.has_entry) {
+    require(::initgroups(caller.name.c_str(), caller.group), "initgroups");
+  } else {
+    require(::setgroups(1, &caller.group), "setgroups");
+  }
   require(::setresgid(caller.group, caller.group, caller.group), "setresgid");
   require(::setresuid(caller.user, caller.user, caller.user), "setresuid");
   for (const auto& [name, value] : {std::pair{"HOME", caller.home}, {"USER", caller.name}, {"LOGNAME", caller.name}}) {
     require(::setenv(name, value.c_str(), 1), "setenv");
   }
+}
+
+bool is_in_path(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access(fmt::format("{}/{}", folder.empty() ? "." : folder, name).c_str(), F_OK) == 0) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -76,9 +100,12 @@ void run_command(const std::optional<std::string>& rate, char* const* command) {
   if (rate) limit.emplace(limit_request(fmt::format("pid={}", ::getpid()), *rate, std::nullopt));
   if (caller) become(*caller);
   ::execvp(command[0], command);
-  const int error = errno;
+  int error = errno;
+  const std::string name = command[0];
+  // It says so too of a name that is nowhere, when it may not look into one of the folders.
+  if (error == EACCES && name.find('/') == std::string::npos && !is_in_path(name)) error = ENOENT;
   throw CommandError(error == ENOENT ? ExitCode::not_found : ExitCode::not_executable,
-                     fmt::format("'{}' cannot be run: {}", terminal_text(command[0]), std::strerror(error)));
+                     fmt::format("'{}' cannot be run: {}", terminal_text(name), std::strerror(error)));
 }
 
 }  // namespace shaper::cli

@@ -1,4 +1,5 @@
 // `shaper run` as its command meets it. With a limit, on real packets: netns-scripts/run.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/cli_program.h"
@@ -92,10 +93,18 @@ TEST_F(CliRun, UnderSudoTheCommandIsTheCallers) {
             "65534\n65534\n65534\n65534\n/nonexistent nobody nobody\n"
             "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n");
   EXPECT_EQ(shell("SUDO_UID=0 SUDO_GID=0 " + run + "id -u").output, "0\n");
-  for (const std::string user : {"4000000000", "-1", "nobody", "''"}) {
-    const Ended refused = shell("SUDO_UID=" + user + " " + run + "touch ran");
+  EXPECT_EQ(shell("SUDO_UID=4000000000 SUDO_GID=4000000001 " + run + "sh -c 'id -u; id -G; echo $HOME $USER'").output,
+            "4000000000\n4000000001\n/ 4000000000\n")
+      << "nobody here has this number";
+  std::filesystem::create_directory(folder_ / "closed");
+  ::chmod((folder_ / "closed").c_str(), 0700);
+  EXPECT_EQ(shell("SUDO_UID=65534 SUDO_GID=65534 PATH=\"$PWD/closed:$PATH\" " + run + "no-such-command").code, 127)
+      << "it may not look into a folder of PATH";
+  for (const std::string user : {"SUDO_UID=4294967295 SUDO_GID=5", "SUDO_UID=5 SUDO_GID=4294967295", "SUDO_UID=5",
+                                 "SUDO_UID=-1 SUDO_GID=5", "SUDO_UID=nobody SUDO_GID=5", "SUDO_UID='' SUDO_GID=5"}) {
+    const Ended refused = shell("env -u SUDO_GID " + user + " " + run + "touch ran");
     EXPECT_EQ(refused.code, 1) << user;
-    EXPECT_THAT(refused.errors, HasSubstr("SUDO_UID: no user here has the number")) << user;
+    EXPECT_THAT(refused.errors, HasSubstr("is nobody's number")) << user;
     expect_one_line(refused);
   }
   EXPECT_FALSE(std::filesystem::exists(folder_ / "ran"));
