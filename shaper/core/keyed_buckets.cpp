@@ -85,6 +85,10 @@ FlowKey owner_key(EachBy by, const Flow& flow) {
 
 }  // namespace
 
+std::optional<std::uint32_t> user_of_bucket(const FlowKey& key) {
+  return key.link == 0 ? std::nullopt : std::optional(key.mark);
+}
+
 FlowKey KeyedBuckets::key_of(const Flow& flow, Direction direction) const {
   return is_of_owner(by_.by) ? owner_key(by_.by, flow) : bucket_key(by_, flow.key, direction);
 }

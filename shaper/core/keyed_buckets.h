@@ -23,6 +23,9 @@ namespace shaper {
 /// the sender's choice and must not multiply its buckets.
 [[nodiscard]] FlowKey bucket_key(const KeyPolicy& by, const FlowKey& flow, Direction direction);
 
+/// Whose bucket it is by such a key of EachBy::user; nothing: of those whose user is not known.
+[[nodiscard]] std::optional<std::uint32_t> user_of_bucket(const FlowKey& key);
+
 /// Those who grant bear so many buckets of one limit. Flows of further keys share one more, whose key no flow has.
 inline constexpr std::size_t kMostGrantedKeys = 4096;
 inline constexpr FlowKey kOtherKeys{.link = std::numeric_limits<LinkIndex>::max()};

@@ -211,6 +211,10 @@ std::string ClusterLimits::name_of(const LimitKey& key) const {
   if (!limit.by) return limit.name;
   const FlowKey& flow = key.key;
   if (flow == kOtherKeys) return limit.name + "/other";
+  if (limit.by->by == EachBy::user) {
+    const auto user = user_of_bucket(flow);
+    return user ? fmt::format("{}/uid-{}", limit.name, *user) : limit.name + "/unknown";
+  }
   const std::string source = format_address(flow.family, flow.source);
   if (limit.by->by != EachBy::flow) return fmt::format("{}/{}", limit.name, source);
   return fmt::format("{}/{},{},{},{},{}", limit.name, flow.protocol, source, flow.source_port,
