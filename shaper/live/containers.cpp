@@ -152,9 +152,8 @@ void ContainerAddresses::look() {
   }
   ++looks_;
   looked_ = monotonic_now();
-  ScanPace pace;
-  pace.over(looked_, looked_ - start);
-  next_look_ = std::max(start + kBetweenLooks, pace.next());
+  pace_.over(looked_, looked_ - start);
+  next_look_ = std::max(start + kBetweenLooks, pace_.next());
 }
 
 void ContainerAddresses::locate(const std::string& cgroup, const Fd& folder, const ProcessId& process) {

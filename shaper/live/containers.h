@@ -57,6 +57,7 @@ class ContainerAddresses {
   std::uint64_t looks_ = 0;
   Instant looked_{};
   Instant next_look_{};
+  ScanPace pace_;
 };
 
 }  // namespace shaper

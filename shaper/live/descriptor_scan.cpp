@@ -1,8 +1,10 @@
 #include "shaper/live/descriptor_scan.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -40,27 +42,20 @@ bool DescriptorScan::step(Instant until) {
 }
 
 void DescriptorScan::look_into(std::uint32_t pid) {
-  const Fd folder = open_process(pid);
-  if (!folder) return;
-  Fd descriptors = open_folder(folder.get(), "fd");
-  if (!descriptors) return;
+  Fd descriptors = open_folder(AT_FDCWD, fmt::format("/proc/{}/fd", pid).c_str());
   const int at = descriptors.get();
-  std::vector<std::pair<std::uint64_t, int>> held;
+  std::optional<ProcessFacts> facts;  // read when a socket is found
   for_each_entry(std::move(descriptors), [&](const dirent& entry) {
     const std::uint64_t inode = socket_inode(at, entry.d_name);
-    if (inode != 0 && inodes_.contains(inode)) {
-      held.emplace_back(inode, parse_number<int>(entry.d_name).value_or(-1));
+    if (inode == 0 || !inodes_.contains(inode)) return true;
+    if (!facts) facts = process_facts(open_folder(at, ".."));
+    if (!facts) return false;  // it has just ended
+    const auto before = found_.find(inode);
+    if (before == found_.end() || facts->id < before->second.process.id) {
+      found_.insert_or_assign(inode, SocketHolder{*facts, parse_number<int>(entry.d_name).value_or(-1)});
     }
     return true;
   });
-  if (held.empty()) return;
-  const auto facts = process_facts(folder);
-  if (!facts) return;
-  for (const auto& [inode, descriptor] : held) {
-    const auto before = found_.find(inode);
-    if (before != found_.end() && before->second.process.id <= facts->id) continue;
-    found_.insert_or_assign(inode, SocketHolder{*facts, descriptor});
-  }
 }
 
 }  // namespace shaper

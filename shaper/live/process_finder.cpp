@@ -12,7 +12,7 @@ namespace shaper {
 namespace {
 
 constexpr std::size_t kMostHolders = 8192;
-constexpr std::size_t kMostLately = 16;
+constexpr std::size_t kMostLately = 8;
 
 }  // namespace
 

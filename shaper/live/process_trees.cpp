@@ -46,9 +46,8 @@ void ProcessTrees::look() {
   });
   for (auto& [number, tree] : trees_) renew(tree, standing);
   const Instant now = monotonic_now();
-  ScanPace pace;
-  pace.over(now, now - start);
-  next_look_ = std::max(start + kBetweenLooks, pace.next());
+  pace_.over(now, now - start);
+  next_look_ = std::max(start + kBetweenLooks, pace_.next());
 }
 
 /// A parent may have ended since it was read as that: then it was still a member at the look before.

@@ -52,6 +52,7 @@ class ProcessTrees {
 
   std::map<std::uint32_t, Tree> trees_;
   Instant next_look_{};
+  ScanPace pace_;
 };
 
 }  // namespace shaper
