@@ -9,6 +9,7 @@
 #include "cli/daemon_link.h"
 #include "shaper/live/name_lookup.h"
 #include "shaper/model/live_limits.h"
+#include "shaper/model/tables.h"
 #include "shaper/model/units_text.h"
 
 namespace shaper::cli {
@@ -44,7 +45,7 @@ ExitCode limit(const std::string& selector, const std::string& rate, const std::
   const std::string request = limit_request(selector, rate, time);
   ControlClient daemon = connect_or_fail();
   const std::string id = ask(daemon, "limit", request);
-  std::puts(fmt::format("live limit {}: {} has {} at most{}; 'shaper unlimit {}' lifts it", id, selector,
+  std::puts(fmt::format("live limit {}: {} has {} at most{}; 'shaper unlimit {}' lifts it", id, terminal_text(selector),
                         format_rate(*parse_rate(rate)), time ? " for " + *time : "", id)
                 .c_str());
   return ExitCode::done;

@@ -29,6 +29,10 @@ TEST(Owners, ACgroupIsAPathFromTheRoot) {
               ElementsAre("/x", "/a b/..c/" + std::string(255, 'd')));
 }
 
+TEST(Owners, ANameMayHaveLettersOfAnyAlphabet) {
+  EXPECT_THAT(match_of("process = [\"bäckup\", \"ба \u00a0\"]").process, ElementsAre("bäckup", "ба \u00a0"));
+}
+
 TEST(Owners, AShortWordThatIsNoIdNamesAContainer) {
   EXPECT_THAT(match_of("container = [\"web\", \"dead\", 1234]").container, ElementsAre("web", "dead", "1234"));
 }
@@ -88,6 +92,8 @@ TEST(Owners, OfAMatchSayWhatIsWrong) {
           {"a process with a path", "match = { process = \"/usr/bin/rsync\" }\n",
            "8:21: a process is named without its path, as \"ps -o comm\" shows it"},
           {"a process with a rubout", "match = { process = \"a\\u007f\" }\n",
+           "8:21: this name in \"process\" has a control character"},
+          {"a process with CSI in one character", "match = { process = \"a\\u009b31m\" }\n",
            "8:21: this name in \"process\" has a control character"},
           {"a process of 256 bytes", "match = { process = \"" + long_name + "\" }\n",
            "8:21: this name in \"process\" is longer than 255 bytes"},

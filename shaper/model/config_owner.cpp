@@ -1,5 +1,6 @@
 // The keys of a match that ask who sends. Users and groups come with the packet; for the others see core/owner.h.
 #include <algorithm>
+#include <utility>
 
 #include "shaper/model/config_parts.h"
 
@@ -19,12 +20,20 @@ constexpr std::size_t kLongestName = 255;  // NAME_MAX: of a folder, so of a cgr
 // What is shorter could be the beginning of too many ids.
 constexpr std::size_t kShortestIdPrefix = 4;
 
+/// Those of ASCII, and of 0x80 to 0x9f in UTF-8, which terminals obey as well.
+bool has_control_character(std::string_view name) {
+  unsigned char before = 0;
+  return std::any_of(name.begin(), name.end(), [&](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < ' ' || byte == 0x7f || (std::exchange(before, byte) == 0xc2 && byte <= 0x9f);
+  });
+}
+
 /// What is wrong with any name; empty: nothing.
 std::string_view flaw_of(std::string_view name) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
   if (name.empty()) return "is empty";
   if (name.size() > kLongestName) return "is longer than 255 bytes";
-  if (std::any_of(name.begin(), name.end(), is_control)) return "has a control character";
+  if (has_control_character(name)) return "has a control character";
   return "";
 }
 
