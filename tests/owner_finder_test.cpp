@@ -142,7 +142,7 @@ TEST(OwnerFinder, FindsAProcessOfManyShortConnectionsAtOnce) {
     if (owner.pid == static_cast<std::uint32_t>(::getpid())) ++found;
   }
   EXPECT_EQ(found, 200);
-  EXPECT_LE(finder.processes().full_searches(), 1U);
+  EXPECT_LE(finder.processes().searches(), 202U) << "the first one in all places, the others where it was found lately";
 }
 
 TEST(OwnerFinder, SearchesOnceForAllWhoWait) {
@@ -161,7 +161,7 @@ TEST(OwnerFinder, SearchesOnceForAllWhoWait) {
   }
   EXPECT_THAT(ids, SizeIs(500));
   EXPECT_THAT(answers, SizeIs(500));
-  EXPECT_EQ(finder.processes().full_searches(), 1U);
+  EXPECT_LE(finder.processes().searches(), 3U) << "one in each place";
 }
 
 TEST(OwnerFinder, AnswersAFloodAtOnceBeyondItsBound) {

@@ -61,7 +61,7 @@ void ProcessFinder::begin(std::size_t place, std::vector<Found>& found) {
   std::set<std::uint64_t> inodes;
   for (const auto& [inode, cgroup] : wanted) inodes.insert(inodes.end(), inode);
   places_[place].scan.emplace(processes_of(place), std::move(inodes));
-  ++places_[place].searches;
+  ++searches_;
 }
 
 std::vector<std::uint32_t> ProcessFinder::processes_of(std::size_t place) const {

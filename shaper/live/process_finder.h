@@ -44,8 +44,8 @@ class ProcessFinder {
   /// When to call search() again; nothing: nothing is wanted.
   [[nodiscard]] std::optional<Instant> next() const;
 
-  /// Searches through all processes so far.
-  [[nodiscard]] std::uint64_t full_searches() const { return places_[kEverywhere].searches; }
+  /// Searches so far, each place counted.
+  [[nodiscard]] std::uint64_t searches() const { return searches_; }
 
  private:
   static constexpr std::size_t kLately = 0;
@@ -56,7 +56,6 @@ class ProcessFinder {
     std::map<std::uint64_t, std::string> wanted;  // the cgroup, by inode
     std::optional<DescriptorScan> scan;
     ScanPace pace;
-    std::uint64_t searches = 0;
   };
 
   struct Holder {
@@ -72,6 +71,7 @@ class ProcessFinder {
   const CgroupTree& cgroups_;
   std::function<bool(std::uint64_t)> is_open_;
   std::array<Place, 3> places_;
+  std::uint64_t searches_ = 0;
   std::unordered_map<std::uint64_t, Holder> holders_;
   std::deque<std::uint64_t> order_;   // of holders_, the latest last
   std::deque<std::uint32_t> lately_;  // numbers of processes, the latest first
