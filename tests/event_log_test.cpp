@@ -301,11 +301,11 @@ TEST(EventLog, ALineThatIsNoneIsToldFromOne) {
     const char* error;
   };
   const Case cases[] = {
-      {"", "expected a time in nanoseconds, or policy, name, guard, live, link, start, wallet, skipped"},
-      {"hello", "expected a time in nanoseconds, or policy, name, guard, live, link, start, wallet, skipped"},
+      {"", "expected a time in nanoseconds, or policy, name, guard, owners, live, link, start, wallet, skipped"},
+      {"hello", "expected a time in nanoseconds, or policy, name, guard, owners, live, link, start, wallet, skipped"},
       {"12", "expected the name of an event behind the time"},
       {"99999999999999999999 release",
-       "expected a time in nanoseconds, or policy, name, guard, live, link, start, wallet, skipped"},
+       "expected a time in nanoseconds, or policy, name, guard, owners, live, link, start, wallet, skipped"},
       {"12 release now", "expected the end of the line"},
       {"12 mtu 0", "expected a number of bytes"},
       {"12 mtu 70000 1500", "expected the number of a link"},
