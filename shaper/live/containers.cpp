@@ -1,18 +1,15 @@
 #include "shaper/live/containers.h"
 
-#include <ifaddrs.h>
-#include <netinet/in.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <set>
 
 #include "shaper/live/clock.h"
 #include "shaper/live/folder.h"
+#include "shaper/live/own_addresses.h"
 #include "shaper/model/address_text.h"
 #include "shaper/model/plain_text.h"
 
@@ -60,28 +57,6 @@ std::string network_of(int folder) {
   std::array<char, 64> bytes;
   const ssize_t length = ::readlinkat(folder, "ns/net", bytes.data(), bytes.size());
   return length <= 0 ? "" : std::string(bytes.data(), static_cast<std::size_t>(length));
-}
-
-std::set<Address> own_addresses() {
-  std::set<Address> addresses;
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return addresses;
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> all(first, ::freeifaddrs);
-  for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
-    if (each->ifa_addr == nullptr) continue;
-    Address address{};
-    if (each->ifa_addr->sa_family == AF_INET) {
-      const auto& ipv4 = *reinterpret_cast<const sockaddr_in*>(each->ifa_addr);
-      std::memcpy(address.data(), &ipv4.sin_addr, sizeof ipv4.sin_addr);
-    } else if (each->ifa_addr->sa_family == AF_INET6) {
-      const auto& ipv6 = *reinterpret_cast<const sockaddr_in6*>(each->ifa_addr);
-      std::memcpy(address.data(), &ipv6.sin6_addr, sizeof ipv6.sin6_addr);
-    } else {
-      continue;
-    }
-    addresses.insert(address);
-  }
-  return addresses;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "shaper/live/clock.h"
 #include "shaper/live/netlink_bytes.h"
+#include "shaper/live/own_addresses.h"
 #include "shaper/live/system_call.h"
 
 namespace shaper {
@@ -88,10 +89,11 @@ std::optional<SocketFacts> SocketDiag::find(const OwnerAsk& flow) {
   return facts;
 }
 
-/// A socket that is bound to an interface is found only by that.
+/// A socket that is bound to an interface is found only by that. Those of a forwarded flow are not looked for.
 std::optional<SocketDiag::Found> SocketDiag::look_up(const OwnerAsk& flow) {
   if (auto found = look_up(flow, 0)) return found;
   read_interfaces();
+  if (!addresses_.contains(flow.local)) return std::nullopt;
   for (const std::uint32_t interface : interfaces_) {
     if (auto found = look_up(flow, interface)) return found;
   }
@@ -142,6 +144,7 @@ void SocketDiag::read_interfaces() {
   const Instant now = monotonic_now();
   if (interfaces_at_ && now - *interfaces_at_ < kInterfacesHold) return;
   interfaces_at_ = now;
+  addresses_ = own_addresses();
   interfaces_.clear();
   const std::unique_ptr<struct if_nameindex[], void (*)(struct if_nameindex*)> all(::if_nameindex(), if_freenameindex);
   for (const struct if_nameindex* each = all.get(); each != nullptr && each->if_index != 0; ++each) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "shaper/core/units.h"
@@ -40,6 +41,7 @@ class SocketDiag {
 
   Fd socket_;
   std::uint32_t sequence_ = 0;
+  std::set<Address> addresses_;            // of this host
   std::vector<std::uint32_t> interfaces_;  // that a socket may be bound to
   std::optional<Instant> interfaces_at_;
 };
