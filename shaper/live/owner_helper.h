@@ -1,9 +1,9 @@
 // The process that finds the owners of flows for a worker, which never waits for it: takes asks from the supervisor,
 // and answers them in batches. It knows nothing of packets and policies but the numbers that `pid` keys name.
 //
-// Messages: `settings` (a line `pid NUMBER` for each), `own` (owner_messages.h) and `memory` (what such a process before
-// this one knew of the numbers) come; `lacks` (once, when the first settings are obeyed; a line `KEYS: REASON` each),
-// `owned`, `gone` (numbers whose processes have all ended) and `memory` go.
+// Messages: `settings` (a line `pid NUMBER` for each), `own` (owner_messages.h) and `memory` (what such a process
+// before this one knew of the numbers) come; `lacks` (once, when the first settings are obeyed; a line `KEYS: REASON`
+// each), `owned`, `gone` (numbers whose processes have all ended) and `memory` go.
 #pragma once
 
 #include <optional>

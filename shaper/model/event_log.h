@@ -116,8 +116,9 @@ struct Skipped {
   std::uint64_t lines = 0;
 };
 
-using Body = std::variant<PolicyText, Name, GuardPorts, FindsOwners, Live, Mtu, Start, Granting, Arrival, Release, QueuesDry,
-                          Departed, Swap, MtuChange, Lost, PassAll, Granted, TakenBack, Refused, Owned, Outcome, Skipped>;
+using Body =
+    std::variant<PolicyText, Name, GuardPorts, FindsOwners, Live, Mtu, Start, Granting, Arrival, Release, QueuesDry,
+                 Departed, Swap, MtuChange, Lost, PassAll, Granted, TakenBack, Refused, Owned, Outcome, Skipped>;
 
 }  // namespace event
 

@@ -6,8 +6,8 @@
 #include <iterator>
 
 #include "shaper/model/address_text.h"
-#include "shaper/model/owner_text.h"
 #include "shaper/model/advice.h"
+#include "shaper/model/owner_text.h"
 #include "shaper/model/policy_text_parts.h"
 #include "shaper/version.h"
 
