@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -79,6 +80,8 @@ std::vector<std::uint32_t> ProcessFinder::processes_of(std::size_t place) const 
   } else {
     for_each_process([&](std::uint32_t pid) { processes.push_back(pid); });
   }
+  // Who has just started may end soon; the numbers say mostly who that is.
+  if (place != kLately) std::sort(processes.begin(), processes.end(), std::greater<>());
   return processes;
 }
 
