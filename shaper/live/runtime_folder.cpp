@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -83,9 +84,13 @@ std::optional<gid_t> readers() {
 void set_rights(const Fd& folder, const Place& place) {
   if (fchmod(folder.get(), place.mode) != 0) throw std::system_error(errno, std::generic_category(), "fchmod");
   const auto group = place.mode == 0750 ? readers() : std::nullopt;
-  if (group && fchown(folder.get(), static_cast<uid_t>(-1), *group) != 0) {
-    throw std::system_error(errno, std::generic_category(), "fchown");
-  }
+  if (!group) return;
+  // Who is in a group may give it what is his: so CAP_CHOWN is not needed.
+  const auto before = static_cast<gid_t>(setfsgid(*group));
+  const int result = fchown(folder.get(), static_cast<uid_t>(-1), *group);
+  const int error = errno;
+  setfsgid(before);
+  if (result != 0) throw std::system_error(error, std::generic_category(), "fchown");
 }
 
 /// Why this is not a folder to be trusted; nothing: it is.
