@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
+#include "shaper/model/line_reader.h"
+#include "shaper/model/owner_text.h"
 #include "shaper/model/plain_text.h"
 
 namespace shaper {
 namespace {
-
-constexpr std::string_view kNone = "-";
 
 std::string text_of(Family family, const Address& address, std::uint16_t port) {
   return format_end_point({family, address, port});
@@ -30,41 +31,12 @@ std::optional<OwnerAsk> parse_ask(std::string_view line) {
                   remote->port.value_or(0)};
 }
 
-/// ID USER PID STARTED LINEAGE, the last one with commas.
-std::string head_of(const OwnerAnswer& answer) {
-  const Owner& owner = answer.owner;
-  const std::string user = owner.user ? fmt::format("{}", *owner.user) : std::string(kNone);
-  const std::string lineage = fmt::format("{}", fmt::join(owner.lineage, ","));
-  return fmt::format("{} {} {} {} {}\n", answer.id, user, owner.pid, owner.started, lineage.empty() ? kNone : lineage);
-}
-
-std::optional<std::vector<std::uint32_t>> parse_lineage(std::string_view text) {
-  std::vector<std::uint32_t> lineage;
-  if (text == kNone) return lineage;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const auto number = parse_number<std::uint32_t>(text.substr(0, comma));
-    if (!number) return std::nullopt;
-    lineage.push_back(*number);
-    if (comma == std::string_view::npos) return lineage;
-    text.remove_prefix(comma + 1);
-  }
-}
-
-std::optional<OwnerAnswer> parse_head(std::string_view line) {
-  const auto id = parse_number<std::uint64_t>(take_word(line));
-  const std::string_view user_word = take_word(line);
-  const auto user = parse_number<std::uint32_t>(user_word);
-  const auto pid = parse_number<std::uint32_t>(take_word(line));
-  const auto started = parse_number<std::uint64_t>(take_word(line));
-  const auto lineage = parse_lineage(line);
-  if (!id || !(user || user_word == kNone) || !pid || !started || !lineage) return std::nullopt;
-  OwnerAnswer answer{*id, {}};
-  answer.owner.user = user;
-  answer.owner.pid = *pid;
-  answer.owner.started = *started;
-  answer.owner.lineage = *lineage;
-  return answer;
+std::optional<OwnerAnswer> parse_answer(std::string_view text) {
+  LineReader line(text);
+  const auto id = line.number<std::uint64_t>("the number of an ask");
+  Owner owner = read_owner(line);
+  if (!line.error().empty()) return std::nullopt;
+  return OwnerAnswer{id, std::move(owner)};
 }
 
 }  // namespace
@@ -88,29 +60,14 @@ std::vector<OwnerAsk> parse_owner_asks(std::string_view text) {
 
 std::string owner_answers_text(std::span<const OwnerAnswer> answers) {
   std::string text;
-  for (const OwnerAnswer& answer : answers) {
-    text += head_of(answer);
-    const Owner& owner = answer.owner;
-    for (const std::string* name : {&owner.cgroup, &owner.process, &owner.container, &owner.container_name}) {
-      text += quote_line(*name) + '\n';
-    }
-  }
+  for (const OwnerAnswer& answer : answers) text += fmt::format("{}{}\n", answer.id, owner_words(answer.owner));
   return text;
 }
 
 std::vector<OwnerAnswer> parse_owner_answers(std::string_view text) {
   std::vector<OwnerAnswer> answers;
   while (!text.empty()) {
-    auto answer = parse_head(take_line(text));
-    if (!answer) continue;
-    Owner& owner = answer->owner;
-    bool good = true;
-    for (std::string* name : {&owner.cgroup, &owner.process, &owner.container, &owner.container_name}) {
-      const auto word = unquote_line(take_line(text));
-      good &= word.has_value();
-      *name = word.value_or("");
-    }
-    if (good) answers.push_back(std::move(*answer));
+    if (auto answer = parse_answer(take_line(text))) answers.push_back(std::move(*answer));
   }
   return answers;
 }

@@ -1,5 +1,5 @@
 // What the worker and the process that finds owners say to each other by way of the supervisor, as text: a line for
-// each ask, five for each answer. Names of processes, cgroups and containers may hold anything, so they are quoted.
+// each ask and each answer (model/owner_text.h).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,10 @@
 #include "shaper/model/policy_text_parts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "shaper/model/report.h"
 #include "shaper/model/units_text.h"
 
 namespace shaper {
@@ -28,33 +31,9 @@ std::string describe_burst(const Burst& burst, DataRate rate) {
 }
 
 std::string describe_key(const KeyPolicy& key) {
-  const auto bits = [&](const std::string& word) {
-    if (key.bits_ipv4 == 32 && key.bits_ipv6 == 128) return word;
-    return word + "/" + std::to_string(key.bits_ipv4) + "," + std::to_string(key.bits_ipv6);
-  };
-  switch (key.by) {
-    case EachBy::flow:
-      return "flow";
-    case EachBy::source:
-      return bits("source");
-    case EachBy::destination:
-      return bits("destination");
-    case EachBy::local:
-      return bits("local");
-    case EachBy::remote:
-      return bits("remote");
-    case EachBy::user:
-      return "user";
-    case EachBy::cgroup:
-      return "cgroup";
-    case EachBy::process:
-      return "process";
-    case EachBy::container:
-      return "container";
-    case EachBy::all:
-      break;
-  }
-  return "";
+  const std::string word(each_name(key.by));
+  if (key.bits_ipv4 == 32 && key.bits_ipv6 == 128) return word;
+  return fmt::format("{}/{},{}", word, key.bits_ipv4, key.bits_ipv6);
 }
 
 }  // namespace shaper
