@@ -35,7 +35,7 @@ void put(std::uint32_t (&words)[4], const Address& address) {
   std::memcpy(words, address.data(), address.size());
 }
 
-/// "src and dst are swapped for historical reasons" in net/ipv4/udp_diag.c.
+/// UDP takes the two sides the other way round (net/ipv4/udp_diag.c).
 inet_diag_sockid socket_of(const OwnerAsk& flow, std::uint32_t interface) {
   const bool swapped = flow.protocol != kTcp;
   inet_diag_sockid id{};
