@@ -63,8 +63,11 @@ class Asker {
 /// A process whose child holds a socket, and may outlive it.
 class Family {
  public:
-  Family()
-      : parent_([this] {
+  enum class Session { ours, its_own };
+
+  explicit Family(Session session = Session::ours)
+      : parent_([this, session] {
+          if (session == Session::its_own) require(::setsid(), "setsid");
           std::array<int, 2> pipe{};
           require(::pipe2(pipe.data(), O_CLOEXEC), "pipe2");
           if (require(::fork(), "fork") == 0) {
@@ -141,6 +144,21 @@ TEST(OwnerHelper, TellsTheNextOneWhatItKnew) {
   next.send("memory", memory);
   next.send("settings", settings);
   EXPECT_THAT(next.lineage_of(family.port()), ElementsAre(family.parent()));
+}
+
+TEST(OwnerHelper, KnowsWhoIsLeftBehindByTheSession) {
+  for (const Family::Session session : {Family::Session::ours, Family::Session::its_own}) {
+    Family family(session);
+    const std::uint32_t number = family.parent();
+    const auto parent = process_facts(open_process(number));
+    ASSERT_TRUE(parent);
+    family.end_parent();  // nobody has looked at its child yet
+    Asker asker;
+    asker.send("memory", fmt::format("{} {} {}\n", number, number, parent->id.started));
+    asker.send("settings", fmt::format("pid {}\n", number));
+    const std::vector<std::uint32_t> known = asker.lineage_of(family.port());
+    EXPECT_EQ(known.empty(), session == Family::Session::ours);
+  }
 }
 
 TEST(OwnerHelper, DoesNotTakeAnotherProcessWithTheNumberForTheOldOne) {

@@ -11,19 +11,22 @@ Fd open_process(std::uint32_t pid) {
   return open_folder(AT_FDCWD, fmt::format("/proc/{}", pid).c_str());
 }
 
-/// `PID (NAME) STATE PARENT …`, the start is the 22nd. The name may hold brackets and spaces.
+/// `PID (NAME) STATE PARENT GROUP SESSION …`, the start is the 22nd. The name may hold brackets and spaces.
 std::optional<ProcessFacts> parse_process_stat(std::string_view text) {
-  constexpr int kFromParentToStart = 17;
+  constexpr int kFromSessionToStart = 15;
   const std::size_t bracket = text.rfind(") ");
   if (bracket == std::string_view::npos) return std::nullopt;
   std::string_view rest = text.substr(bracket + 2);
   const auto pid = parse_number<std::uint32_t>(take_word(text));
   const std::string_view state = take_word(rest);
   const auto parent = parse_number<std::uint32_t>(take_word(rest));
-  for (int i = 0; i < kFromParentToStart; ++i) static_cast<void>(take_word(rest));
+  const auto group = parse_number<std::uint32_t>(take_word(rest));
+  const auto session = parse_number<std::uint32_t>(take_word(rest));
+  for (int i = 0; i < kFromSessionToStart; ++i) static_cast<void>(take_word(rest));
   const auto started = parse_number<std::uint64_t>(take_word(rest));
   if (!pid || !parent || !started) return std::nullopt;
-  return ProcessFacts{{*started, *pid}, *parent, state == "Z" || state == "X", ""};
+  return ProcessFacts{
+      {*started, *pid}, *parent, group.value_or(0), session.value_or(0), state == "Z" || state == "X", ""};
 }
 
 std::optional<ProcessFacts> process_standing(const Fd& folder) {

@@ -24,8 +24,10 @@ struct ProcessId {
 struct ProcessFacts {
   ProcessId id;
   std::uint32_t parent = 0;
-  bool ended = false;  ///< its parent has not asked yet how
-  std::string name;    ///< as the process likes it: any bytes
+  std::uint32_t group = 0;    ///< the number of its process group: that of the process that made it
+  std::uint32_t session = 0;  ///< likewise
+  bool ended = false;         ///< its parent has not asked yet how
+  std::string name;           ///< as the process likes it: any bytes
 };
 
 /// None: it is gone.

@@ -21,6 +21,10 @@ void add(std::set<ProcessId>& members, const ProcessId& process) {
   if (members.size() < kMostMembers) members.insert(process);
 }
 
+bool is_in_group_of(std::uint32_t number, const ProcessFacts& process) {
+  return process.group == number || process.session == number;
+}
+
 }  // namespace
 
 void ProcessTrees::follow(std::span<const std::uint32_t> numbers) {
@@ -44,14 +48,15 @@ void ProcessTrees::look() {
     const auto facts = process_standing(open_process(pid));
     if (facts && !facts->ended) standing.emplace(pid, *facts);
   });
-  for (auto& [number, tree] : trees_) renew(tree, standing);
+  for (auto& [number, tree] : trees_) renew(number, tree, standing);
   const Instant now = monotonic_now();
   pace_.over(now, now - start);
   next_look_ = std::max(start + kBetweenLooks, pace_.next());
 }
 
 /// A parent may have ended since it was read as that: then it was still a member at the look before.
-void ProcessTrees::renew(Tree& tree, const Standing& standing) {
+void ProcessTrees::renew(std::uint32_t number, Tree& tree, const Standing& standing) {
+  if (tree.members.empty()) return;            // the number may be somebody else's by now
   std::map<std::uint32_t, ProcessId> parents;  // that are members, by pid
   std::set<ProcessId> members;
   for (const ProcessId& member : tree.members) {
@@ -66,8 +71,10 @@ void ProcessTrees::renew(Tree& tree, const Standing& standing) {
   for (bool more = true; more;) {
     more = false;
     for (const auto& [pid, facts] : standing) {
+      if (members.contains(facts.id)) continue;
       const auto parent = parents.find(facts.parent);
-      if (parent == parents.end() || parent->second.started > facts.id.started || members.contains(facts.id)) continue;
+      const bool child = parent != parents.end() && parent->second.started <= facts.id.started;
+      if (!child && !is_in_group_of(number, facts)) continue;
       if (members.size() == kMostMembers) break;
       members.insert(facts.id);
       more = parents.emplace(pid, facts.id).second;
@@ -96,7 +103,12 @@ std::vector<std::uint32_t> ProcessTrees::lineage(const ProcessFacts& process) {
   for (auto& [number, tree] : trees_) {
     const auto member = std::find_if(
         line.begin(), line.end(), [&, &its = tree](const ProcessFacts& each) { return its.members.contains(each.id); });
-    if (member == line.end()) continue;
+    if (member == line.end()) {
+      if (tree.members.empty() || !is_in_group_of(number, process)) continue;
+      add(tree.members, process.id);
+      numbers.push_back(number);
+      continue;
+    }
     numbers.push_back(number);
     for (auto descendant = line.begin(); descendant <= member; ++descendant) add(tree.members, descendant->id);
   }

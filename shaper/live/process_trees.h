@@ -1,8 +1,9 @@
 // The processes that a policy's `pid` keys name, with all that they have started, directly or not.
 //
 // The kernel forgets who started a process whose parent has ended. So descendants are written down while their parents
-// live: once a second, and those of who is asked about at once. Who hides in between, by ending every process between
-// itself and the one that is named within that second before it sends anything, is not found.
+// live: once a second, and those of who is asked about at once. Process groups and sessions are not forgotten: their
+// number is that of the process that made them, and is nobody else's while they last. Who leaves both, and ends every
+// process between itself and the one that is named within that second before it sends anything, is not found.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,7 @@ class ProcessTrees {
   };
   using Standing = std::map<std::uint32_t, ProcessFacts>;  // by pid
 
-  static void renew(Tree& tree, const Standing& standing);
+  static void renew(std::uint32_t number, Tree& tree, const Standing& standing);
 
   std::map<std::uint32_t, Tree> trees_;
   Instant next_look_{};
