@@ -31,7 +31,7 @@ std::string describe_burst(const Burst& burst, DataRate rate) {
 }
 
 std::string describe_key(const KeyPolicy& key) {
-  const std::string word(each_name(key.by));
+  std::string word(each_name(key.by));
   if (key.bits_ipv4 == 32 && key.bits_ipv6 == 128) return word;
   return fmt::format("{}/{},{}", word, key.bits_ipv4, key.bits_ipv6);
 }
