@@ -44,6 +44,15 @@ receiver() {
     watch_port "$port"
 }
 
+# A receiver of any number of connections.
+sink() {
+    port=$((next_port += 1))
+    ip netns exec "$server" timeout 100 "$scripts/short_connections.py" serve "$port" >/dev/null 2>&1 </dev/null &
+    background+=($!)
+    wait_for "a receiver on port $port" listens -t "$port"
+    watch_port "$port"
+}
+
 watch_port() { # PORT
     local family
     for family in iptables ip6tables; do

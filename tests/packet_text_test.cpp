@@ -1,6 +1,7 @@
 // The packet of `shaper explain`: what people write, what they get wrong, and the answer.
 #include "shaper/model/packet_text.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "shaper/core/guard.h"
@@ -64,6 +65,7 @@ TEST(PacketText, MistakesAreNamed) {
       {"icmp ::1 > ::2 user=nobody-here", "there is no user"},
       {"icmp ::1 > ::2 group=", "there is no group"},
       {"icmp ::1 > ::2 mark=x", "is not a mark"},
+      {"icmp ::1 > ::2 pid=x", "is not the number of a process"},
       {"icmp ::1 > ::2 dscp=64", "is not a DSCP from 0 to 63"},
       {"icmp ::1 > ::2 colour=red", "is not a key of a packet"},
       {"icmp ::1 > ::2 fast", "is not of the form key=value"},
@@ -72,6 +74,39 @@ TEST(PacketText, MistakesAreNamed) {
     const auto question = parse_packet(each.text, kNames);
     ASSERT_FALSE(question) << each.text;
     EXPECT_NE(question.error().find(each.error), std::string::npos) << each.text << "\n" << question.error();
+  }
+}
+
+TEST(PacketText, OwnersArePutToTheDaemonAsTheyWereWritten) {
+  const auto question =
+      parse_packet("tcp 10.0.0.1:1 > 10.0.0.2:2 process=rsync pid=7 unit=a.service container=web", {});
+  ASSERT_TRUE(question) << question.error();
+  EXPECT_EQ(format_packet(*question), "tcp 10.0.0.1:1 > 10.0.0.2:2 process=rsync pid=7 unit=a.service container=web");
+}
+
+TEST(PacketText, OwnersDecideTheClass) {
+  const auto parsed = parse_policy(R"(
+version = 1
+[[link]]
+name = "up"
+interface = "eth0"
+[[class]]
+name = "sync"
+link = "up"
+match = [ { process = "rsync" }, { pid = 7 }, { unit = "a.service" }, { cgroup = "b" }, { container = "web" } ]
+)",
+                                   "test.toml");
+  ASSERT_TRUE(parsed);
+  const Shaper shaper(parsed->policy, StartCredit::full, HashKey{}, Instant{});
+  const auto class_for = [&](const std::string& words) {
+    const auto question = parse_packet("tcp 10.0.0.1:1 > 10.0.0.2:2 " + words, {});
+    return question ? explain_packet(*question, parsed->policy, shaper).value_or("") : question.error();
+  };
+  for (const char* words : {"process=rsync", "pid=7", "unit=a.service", "cgroup=b/c", "cgroup=/b", "container=web"}) {
+    EXPECT_THAT(class_for(words), testing::StartsWith("up: class sync ")) << words;
+  }
+  for (const char* words : {"user=1", "process=curl", "pid=8", "unit=b.service", "cgroup=c/b", "container=db"}) {
+    EXPECT_THAT(class_for(words), testing::StartsWith("up: class default ")) << words;
   }
 }
 

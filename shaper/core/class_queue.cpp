@@ -257,8 +257,8 @@ void ClassQueue::adopt(Flow& flow, Instant now, Verdicts& out) {
   activate(flow, now, out);
 }
 
-void ClassQueue::forget_unused_buckets() {
-  if (each_) each_->forget_unused();
+void ClassQueue::forget_unused_buckets(Instant now) {
+  if (each_) each_->forget_unused(now);
 }
 
 // --- A look from outside ---------------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ class ClassQueue {
   void adopt(Flow& flow, Instant now, Verdicts& out);
   void hand_over(const Flow& flow) { in_packets_ -= flow.backlog_packets; }
   void take_over(const Flow& flow) { in_packets_ += flow.backlog_packets; }
-  void forget_unused_buckets();
+  void forget_unused_buckets(Instant now);
   /// Counters and credit; flows come by attach() and adopt().
   template <typename Image>
   void carry(Image& image, Instant now);

@@ -47,13 +47,11 @@ bool has_part(std::string_view path, std::string_view part) {
   return false;
 }
 
-/// The kernel keeps this much of a process's name.
-constexpr std::size_t kProcessName = 15;
 constexpr std::string_view kUnknown = "unknown";
 
 bool process_holds(const std::string& wanted, const Owner& owner) {
   if (owner.process.empty()) return wanted == kUnknown;
-  return owner.process == std::string_view(wanted).substr(0, kProcessName);
+  return owner.process == std::string_view(wanted).substr(0, kProcessNameBytes);
 }
 
 bool container_holds(const std::string& wanted, const Owner& owner) {
@@ -70,11 +68,6 @@ bool facts_hold(const Match& match, const Owner& owner) {
          any_or_unasked(match.process, [&](const std::string& name) { return process_holds(name, owner); }) &&
          any_or_unasked(match.pid, listed) &&
          any_or_unasked(match.container, [&](const std::string& name) { return container_holds(name, owner); });
-}
-
-bool asks_facts(const Match& match) {
-  return !match.cgroup.empty() || !match.unit.empty() || !match.process.empty() || !match.pid.empty() ||
-         !match.container.empty();
 }
 
 bool headers_hold(const Match& match, const Packet& packet, Direction direction) {
@@ -109,7 +102,7 @@ Holds holds(const Match& match, const Packet& packet, Direction direction) {
   static const Owner kNobody;
   if (!headers_hold(match, packet, direction)) return Holds::no;
   Holds result = Holds::yes;
-  if (asks_facts(match)) {
+  if (match.asks_owner()) {
     if (packet.owner == nullptr && packet.owner_pending) {
       result = Holds::perhaps;
     } else if (!facts_hold(match, packet.owner == nullptr ? kNobody : *packet.owner)) {

@@ -120,7 +120,7 @@ const KeyedBucket* KeyedBuckets::find(const FlowKey& key) const {
 KeyedBucket& KeyedBuckets::at(const FlowKey& key, Instant now) {
   if (KeyedBucket* bucket = find(key)) return *bucket;
   if (grants_ && buckets_.size() >= kMostGrantedKeys && key != kOtherKeys) return at(kOtherKeys, now);
-  if (buckets_.size() >= sweep_at_) sweep(now);
+  if (buckets_.size() >= sweep_at_) forget_unused(now);
   TokenBucket start = TokenBucket::full(spec_, now);
   if (empty_since_) {
     start = TokenBucket::empty(*empty_since_);
@@ -131,9 +131,10 @@ KeyedBucket& KeyedBuckets::at(const FlowKey& key, Instant now) {
   return bucket;
 }
 
-void KeyedBuckets::sweep(Instant now) {
-  std::erase_if(buckets_, [now](const auto& entry) {
-    return entry.second.flows == 0 && !entry.second.meter.has_spent() && entry.second.meter.may_forget(now);
+void KeyedBuckets::forget_unused(Instant now) {
+  std::erase_if(buckets_, [&](const auto& entry) {
+    const KeyedBucket& bucket = entry.second;
+    return bucket.flows == 0 && (!keeps_unused() || (!bucket.meter.has_spent() && bucket.meter.may_forget(now)));
   });
   sweep_at_ = 2 * buckets_.size() + kFirstSweep;
 }

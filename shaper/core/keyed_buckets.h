@@ -88,11 +88,11 @@ class KeyedBuckets {
   void inherit(KeyedBuckets& before, Instant now);
   template <typename Image>
   void carry(Image& image, Instant now);
-  void forget_unused() {
-    std::erase_if(buckets_, [](const auto& entry) { return entry.second.flows == 0; });
-  }
+  /// Forgets those without a flow, but for those that are kept.
+  void forget_unused(Instant now);
   /// Flows change their owner: a bucket that the last flow has left stays until nothing is given away by that.
-  [[nodiscard]] bool keeps_unused() const { return is_of_owner(by_.by); }
+  /// One that spends grants has nothing to give away.
+  [[nodiscard]] bool keeps_unused() const { return is_of_owner(by_.by) && !grants_; }
 
   [[nodiscard]] const KeyPolicy& by() const { return by_; }
   [[nodiscard]] const BucketSpec& spec() const { return spec_; }
@@ -110,8 +110,6 @@ class KeyedBuckets {
 
  private:
   static constexpr std::size_t kFirstSweep = 64;
-
-  void sweep(Instant now);
 
   KeyPolicy by_;
   BucketSpec spec_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,11 +12,14 @@
 
 namespace shaper {
 
+/// The kernel keeps this much of a process's name (TASK_COMM_LEN of linux/sched.h, without the zero at its end).
+inline constexpr std::size_t kProcessNameBytes = 15;
+
 /// What was found out; what was not is empty.
 struct Owner {
   std::optional<std::uint32_t> user;  ///< of the socket
   std::string cgroup;                 ///< path from the root of cgroup2: "/system.slice/backup.service"
-  std::string process;                ///< name (at most 15 bytes: the kernel keeps no more)
+  std::string process;                ///< name
   std::uint32_t pid = 0;              ///< of the process that holds the socket
   std::uint64_t started = 0;  ///< when that began, in ticks since boot: with `pid` it names one process for good
   std::vector<std::uint32_t>

@@ -69,6 +69,10 @@ struct Match {
   std::vector<std::string> container;  ///< names, or the first 4 digits of the id or more
   std::vector<Match> none_of;          ///< `not`: none of these may hold
 
+  /// Whether it asks for what must be found out about the owner; that of `none_of` apart.
+  [[nodiscard]] bool asks_owner() const {
+    return !cgroup.empty() || !unit.empty() || !process.empty() || !pid.empty() || !container.empty();
+  }
   friend bool operator==(const Match&, const Match&) = default;
 };
 

@@ -67,6 +67,16 @@ void Shaper::State::on_owner(const FlowKey& key, const Owner& owner, Instant now
     flow->who = owners_.at(owner);
   }
   settle(*flow, owed, now, out);
+  forget_answered();
+}
+
+/// Nobody needs to be woken for a flow that waits no more.
+void Shaper::State::forget_answered() {
+  const auto waits = [this](const Pending& pending) {
+    const Flow* flow = flows_.find(pending.flow);
+    return flow != nullptr && flow->owner_state == OwnerState::pending;
+  };
+  while (!pending_.empty() && !waits(pending_.front())) pending_.pop_front();
 }
 
 /// To the class and the buckets that its owner gives it.

@@ -78,6 +78,7 @@ class Shaper::State {
   void want_owners_anew(Instant now);
   void settle(Flow& flow, ByteCount owed, Instant now, Verdicts& out);
   void give_up_waiting(Instant now, Verdicts& out);
+  void forget_answered();
 
   // The guard (shaper_guard.cpp).
   void follow_guard_ports(Flow& flow, Instant now) const;

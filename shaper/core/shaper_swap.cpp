@@ -93,9 +93,9 @@ std::vector<std::optional<ClassIndex>> Shaper::State::swap(PreparedPolicy prepar
       lingering_.push_back(move.flow->key);
     }
   }
-  for (const auto& cls : scheduler_->classes()) cls->queue.forget_unused_buckets();
+  for (const auto& cls : scheduler_->classes()) cls->queue.forget_unused_buckets(now);
   for (const auto& limit : scheduler_->limits()) {
-    if (limit->keyed) limit->keyed->forget_unused();
+    if (limit->keyed) limit->keyed->forget_unused(now);
   }
   scheduler_->run(now, out);
   flows_.set_max_flows(policy_.max_flows);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "shaper/core/owner.h"
 #include "shaper/model/config_parts.h"
 
 namespace shaper {
@@ -14,8 +15,6 @@ using Lookup = std::function<std::optional<std::uint32_t>(const std::string&)>;
 constexpr std::uint32_t kHighestId = 0xfffffffe;
 // PID_MAX_LIMIT of linux/threads.h: numbers stay below it.
 constexpr std::uint32_t kHighestPid = (1U << 22) - 1;
-// TASK_COMM_LEN of linux/sched.h, without the zero at its end.
-constexpr std::size_t kProcessName = 15;
 constexpr std::size_t kLongestName = 255;  // NAME_MAX: of a folder, so of a cgroup
 // What is shorter could be the beginning of too many ids.
 constexpr std::size_t kShortestIdPrefix = 4;
@@ -123,12 +122,12 @@ void OwnerKeys::units(std::vector<std::string>& units) const {
 void OwnerKeys::processes(std::vector<std::string>& processes) const {
   names("process", [&](const Node& node, const std::string& name) {
     if (name.starts_with('/')) return error(node, "a process is named without its path, as \"ps -o comm\" shows it");
-    if (name.size() > kProcessName) {
+    if (name.size() > kProcessNameBytes) {
       reader_.diagnostics().warning(node.position,
                                     "the kernel keeps 15 bytes of a process's name: only the first 15 "
                                     "of this one are compared");
     }
-    processes.push_back(name.substr(0, kProcessName));
+    processes.push_back(name.substr(0, kProcessNameBytes));
   });
 }
 

@@ -17,14 +17,13 @@ bool any_asks(const std::vector<Match>& matches) {
 }
 
 bool asks_owner(EachBy by) {
-  return by == EachBy::cgroup || by == EachBy::process || by == EachBy::container;
+  return is_of_owner(by) && by != EachBy::user;
 }
 
 }  // namespace
 
 bool asks_owner(const Match& match) {
-  return !match.cgroup.empty() || !match.unit.empty() || !match.process.empty() || !match.pid.empty() ||
-         !match.container.empty() || any_asks(match.none_of);
+  return match.asks_owner() || any_asks(match.none_of);
 }
 
 bool needs_owners(const Policy& policy) {

@@ -67,8 +67,8 @@ std::string read_owner(std::string_view value, std::string_view kind,
   return owner ? std::string() : fmt::format("there is no {} {}", kind, quoted(value));
 }
 
-/// False: the key is another one.
-bool read_owner_word(std::string_view key, std::string_view value, Owner& owner) {
+/// What is wrong with the value; nothing: the key is another one.
+std::optional<std::string> read_owner_word(std::string_view key, std::string_view value, Owner& owner) {
   if (key == "process") {
     owner.process = value;
   } else if (key == "cgroup") {
@@ -80,10 +80,11 @@ bool read_owner_word(std::string_view key, std::string_view value, Owner& owner)
   } else if (key == "pid") {
     owner.pid = parse_number<std::uint32_t>(value).value_or(0);
     owner.lineage = {owner.pid};
+    if (owner.pid == 0) return fmt::format("{} is not the number of a process", quoted(value));
   } else {
-    return false;
+    return std::nullopt;
   }
-  return true;
+  return std::string();
 }
 
 std::string read_option(std::string_view word, const NameLookup& names, PacketQuestion& question) {
@@ -109,10 +110,10 @@ std::string read_option(std::string_view word, const NameLookup& names, PacketQu
     return {};
   }
   Owner owner = question.owner.value_or(Owner{});
-  if (read_owner_word(key, value, owner)) {
+  if (auto error = read_owner_word(key, value, owner)) {
     question.owner = std::move(owner);
     question.owner_words.emplace_back(word);
-    return {};
+    return std::move(*error);
   }
   return fmt::format(
       "{} is not a key of a packet; there are user, group, cgroup, unit, process, pid, container, mark, dscp, link",
