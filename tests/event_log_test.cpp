@@ -50,6 +50,10 @@ Packet random_packet(std::mt19937_64& random) {
   packet.mark = static_cast<std::uint32_t>(any(2) * random());
   if (any(2) == 0) packet.user = static_cast<std::uint32_t>(random());
   if (any(2) == 0) packet.group = static_cast<std::uint32_t>(random());
+  if (any(2) == 0) {
+    packet.about = {headers.destination, headers.source, static_cast<std::uint16_t>(random()),
+                    headers.source_port, headers.family, static_cast<std::uint8_t>(any(2) == 0 ? kIcmpv6 : 77)};
+  }
   return packet;
 }
 

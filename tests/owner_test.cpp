@@ -72,18 +72,20 @@ class Driven {
 
   void send(std::uint16_t flow, int packets = 1, std::optional<std::uint32_t> user = {}) {
     for (int n = 0; n < packets; ++n) {
-      Packet packet;
-      packet.id = {0, ++number_};
-      packet.headers.family = Family::ipv4;
-      packet.headers.protocol = kUdp;
-      packet.headers.source_port = flow;
-      packet.ip_bytes = kBytes;
+      Packet packet = packet_of(flow);
       packet.user = user;
-      waiting_[number_] = flow;
-      in_flow_[flow].push_back(number_);
-      core_.on_packet(packet, now_, out_);
-      take();
+      send(packet);
     }
+  }
+
+  /// An ICMP error, in a flow of its own, that tells of `about`.
+  void send_error(std::uint16_t flow, std::uint16_t about) {
+    Packet packet = packet_of(flow);
+    packet.about.emplace();
+    packet.about->family = Family::ipv4;
+    packet.about->protocol = kUdp;
+    packet.about->source_port = about;
+    send(packet);
   }
 
   void tell(std::uint16_t flow, const Owner& owner) {
@@ -147,6 +149,24 @@ class Driven {
   [[nodiscard]] Shaper& core() { return core_; }
 
  private:
+  Packet packet_of(std::uint16_t flow) {
+    Packet packet;
+    packet.id = {0, ++number_};
+    packet.headers.family = Family::ipv4;
+    packet.headers.protocol = kUdp;
+    packet.headers.source_port = flow;
+    packet.ip_bytes = kBytes;
+    return packet;
+  }
+
+  void send(const Packet& packet) {
+    const std::uint16_t flow = packet.headers.source_port;
+    waiting_[packet.id.number] = flow;
+    in_flow_[flow].push_back(packet.id.number);
+    core_.on_packet(packet, now_, out_);
+    take();
+  }
+
   void take() {
     for (const Verdict& verdict : std::exchange(out_, {})) {
       const auto found = waiting_.find(verdict.id.number);
@@ -294,11 +314,17 @@ TEST(Owner, AFlowThatCannotBeMeantDoesNotWait) {
   EXPECT_EQ(core.held(), 0U);
 }
 
-TEST(Owner, TheUserOfASocketIsLearntToo) {
+/// Class 0 is for user 1000 at 1 Mbit/s, class 1 for all others.
+Policy a_user_is_slow() {
   Policy policy = policy_of(default_class(1_mbit, "users"), borrowing(default_class({}, "rest")));
   policy.classes[0].is_default = false;
   policy.classes[0].match.resize(1);
   policy.classes[0].match[0].user.ids = {{1000, 1000}};
+  return policy;
+}
+
+TEST(Owner, TheUserOfASocketIsLearntToo) {
+  Policy policy = a_user_is_slow();
   policy.finds_owners = true;
   Driven core(policy);
   core.send(1);
@@ -306,6 +332,29 @@ TEST(Owner, TheUserOfASocketIsLearntToo) {
   owner.user = 1000;
   core.tell(1, owner);
   EXPECT_EQ(core.class_of(1), 0U);
+}
+
+TEST(Owner, AnIcmpErrorIsOfWhoeverHasTheFlowThatItTellsOf) {
+  Driven core(a_user_is_slow());
+  core.send(1, 1, 1000);
+  core.send(2, 1, 2000);
+  core.send_error(9, 1);
+  EXPECT_EQ(core.class_of(9), 0U);
+  core.send_error(9, 7);
+  EXPECT_EQ(core.class_of(9), 0U) << "of a flow that nobody has seen";
+  core.send_error(9, 2);
+  EXPECT_EQ(core.class_of(9), 1U);
+
+  Driven finding(rsync_is_slow());
+  finding.send(1);
+  finding.tell(1, process("rsync"));
+  finding.send(2);
+  finding.tell(2, process("curl"));
+  finding.send_error(9, 1);
+  finding.tell(9, {});
+  EXPECT_EQ(finding.class_of(9), 0U) << "it has no socket";
+  finding.send_error(9, 2);
+  EXPECT_EQ(finding.class_of(9), 1U);
 }
 
 // --- When it is asked again ------------------------------------------------------------------------------------------

@@ -154,6 +154,31 @@ TEST(ParseHeaders, LeavesEverythingAtZeroWhenThereIsNoIpHeader) {
   for (const auto& [sentence, bytes] : cases) EXPECT_EQ(parse_headers(bytes), Headers{}) << sentence;
 }
 
+TEST(ParseErrorAbout, IsTheQuotedFlowTheOtherWayRound) {
+  const auto about = [](const Bytes& bytes) { return parse_error_about(bytes, parse_headers(bytes)); };
+  const auto icmp = [](std::uint8_t type) { return Bytes{type, 0, 0, 0, 0, 0, 0, 0}; };
+  const Headers sent4 = parse_headers(ipv4(kTcp) + tcp());
+  const Headers sent6 = parse_headers(ipv6(kUdp) + udp());
+  const ErrorAbout tcp4{sent4.destination, sent4.source, 443, 40000, Family::ipv4, kTcp};
+  const ErrorAbout udp6{sent6.destination, sent6.source, 53, 5353, Family::ipv6, kUdp};
+
+  for (const std::uint8_t type : Bytes{3, 4, 5, 11, 12}) {
+    EXPECT_EQ(about(ipv4(kIcmp) + icmp(type) + ipv4(kTcp) + prefix(tcp(), 8)), tcp4) << int{type};
+  }
+  for (const std::uint8_t type : Bytes{1, 2, 3, 4, 127}) {
+    EXPECT_EQ(about(ipv6(kIcmpv6) + icmp(type) + ipv6(kUdp) + udp()), udp6) << int{type};
+  }
+  EXPECT_EQ(about(ipv6(0) + extension(kIcmpv6, 0, 8) + icmp(1) + ipv6(kUdp) + udp()), udp6);
+
+  EXPECT_EQ(about(ipv4(kIcmp) + icmp(8) + ipv4(kTcp) + tcp()), std::nullopt) << "an echo request";
+  EXPECT_EQ(about(ipv6(kIcmpv6) + icmp(128) + ipv6(kUdp) + udp()), std::nullopt) << "an echo request";
+  EXPECT_EQ(about(ipv4(kUdp) + icmp(3) + ipv4(kTcp) + tcp()), std::nullopt) << "no ICMP";
+  EXPECT_EQ(about(ipv4(kIcmp) + icmp(3) + ipv6(kUdp) + udp()), std::nullopt) << "another family";
+  EXPECT_EQ(about(ipv4(kIcmp, 7) + icmp(3) + ipv4(kTcp) + tcp()), std::nullopt) << "a later fragment";
+  EXPECT_EQ(about(ipv4(kIcmp) + icmp(3) + prefix(ipv4(kTcp), 19)), std::nullopt) << "cut short";
+  EXPECT_EQ(about(ipv4(kIcmp) + prefix(icmp(3), 7)), std::nullopt) << "cut short";
+}
+
 // Each prefix lives in memory of exactly its size, so a sanitizer sees a byte read too far.
 TEST(ParseHeaders, SaysOfAPrefixOnlyWhatTheWholePacketSays) {
   for (const ParseCase& whole : parse_cases()) {

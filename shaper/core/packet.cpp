@@ -1,7 +1,8 @@
 // Headers in, wire size out. Everything that is read was checked to be captured; a packet that was cut short, or that
 // lies about its own lengths, leaves the fields behind that point at zero.
 //
-// Formats: RFC 791 (IPv4), RFC 8200 (IPv6), RFC 4302 (AH), RFC 6275 (mobility), RFC 7401 (HIP), RFC 5533 (shim6).
+// Formats: RFC 791 (IPv4), RFC 792 (ICMP), RFC 8200 (IPv6), RFC 4443 (ICMPv6), RFC 4302 (AH), RFC 6275 (mobility), RFC
+// 7401 (HIP), RFC 5533 (shim6).
 #include "shaper/core/packet.h"
 
 #include <algorithm>
@@ -18,6 +19,7 @@ constexpr std::uint32_t kFragmentHeaderBytes = 8;
 constexpr std::uint32_t kFragmentUnit = 8;  // all fragments but the last carry a multiple of this
 constexpr std::uint16_t kUdpBytes = 8;
 constexpr std::size_t kSmallestTcpBytes = 20;
+constexpr std::size_t kIcmpBytes = 8;
 // More extension headers than anybody sends; the sum of their lengths then fits 16 bits.
 constexpr int kMostExtensions = 16;
 
@@ -135,6 +137,12 @@ Headers parse_ipv6(Bytes captured) {
   return headers;
 }
 
+/// Unreachable, source quench, redirect, time exceeded, parameter problem; ICMPv6 has all errors below 128.
+bool is_icmp_error(std::uint8_t protocol, std::uint8_t type) {
+  if (protocol == kIcmpv6) return type < 128;
+  return protocol == kIcmp && (type == 3 || type == 4 || type == 5 || type == 11 || type == 12);
+}
+
 /// How a packet is cut: all frames but the last have the size `full`, each but the first repeats `repeated` bytes, each
 /// has `added` bytes that the whole packet had not, and `room` of what is cut fits each.
 struct Cut {
@@ -186,6 +194,17 @@ Headers parse_headers(std::span<const std::uint8_t> captured) {
   if (version == 4 && captured.size() >= kIpv4Bytes) return parse_ipv4(captured);
   if (version == 6 && captured.size() >= kIpv6Bytes) return parse_ipv6(captured);
   return {};
+}
+
+std::optional<ErrorAbout> parse_error_about(Bytes captured, const Headers& headers) {
+  if (headers.protocol != kIcmp && headers.protocol != kIcmpv6) return std::nullopt;
+  const std::size_t begin = headers.network_bytes;
+  if (headers.fragment || captured.size() < begin + kIcmpBytes) return std::nullopt;
+  if (!is_icmp_error(headers.protocol, captured[begin])) return std::nullopt;
+  const Headers quoted = parse_headers(captured.subspan(begin + kIcmpBytes));
+  if (quoted.family != headers.family) return std::nullopt;
+  return ErrorAbout{quoted.destination, quoted.source, quoted.destination_port,
+                    quoted.source_port, quoted.family, quoted.protocol};
 }
 
 WireSize wire_size(const Packet& packet, const Framing& framing, std::uint32_t segment) {

@@ -52,6 +52,22 @@ struct Headers {
 /// Reads the headers in `captured` (an IP packet's first bytes). Anything unreadable leaves its fields at zero.
 [[nodiscard]] Headers parse_headers(std::span<const std::uint8_t> captured);
 
+/// The flow that an ICMP error tells of, in the direction of the error: the packet that it quotes went the other way.
+struct ErrorAbout {
+  Address source{};
+  Address destination{};
+  std::uint16_t source_port = 0;
+  std::uint16_t destination_port = 0;
+  Family family = Family::other;
+  std::uint8_t protocol = 0;
+
+  friend bool operator==(const ErrorAbout&, const ErrorAbout&) = default;
+};
+
+/// Nothing: it is no ICMP error, or too little of what it quotes was captured. `headers`: those of `captured`.
+[[nodiscard]] std::optional<ErrorAbout> parse_error_about(std::span<const std::uint8_t> captured,
+                                                          const Headers& headers);
+
 /// Names a held packet to the kernel: the queue that it waits in and its number there.
 struct PacketId {
   std::uint16_t queue = 0;
@@ -79,6 +95,7 @@ struct Packet {
   std::optional<std::uint32_t> group;
   const Owner* owner = nullptr;  ///< of its flow; nothing: not known
   bool owner_pending = false;    ///< somebody is finding it out
+  std::optional<ErrorAbout> about;
 
   friend bool operator==(const Packet&, const Packet&) = default;
 };

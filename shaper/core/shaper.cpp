@@ -53,6 +53,7 @@ void Shaper::State::on_packet(const Packet& packet, Instant now, Verdicts& out) 
   Flow& flow = flow_of(packet, now);
   want_owner_again(flow, now);
   follow_user(flow, packet, now, out);
+  if (packet.about) follow_quoted(flow, packet, now, out);
   if (flow.guard_credit) enter_guard(flow, now);
   flows_.touch(flow, now);
   flow.last_mark = packet.mark;

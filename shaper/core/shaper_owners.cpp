@@ -70,6 +70,29 @@ void Shaper::State::on_owner(const FlowKey& key, const Owner& owner, Instant now
   forget_answered();
 }
 
+/// An ICMP error has no socket: it is of whoever has the flow that it tells of.
+void Shaper::State::follow_quoted(Flow& flow, const Packet& packet, Instant now, Verdicts& out) {
+  Packet quoted = packet;
+  quoted.headers.source = packet.about->source;
+  quoted.headers.destination = packet.about->destination;
+  quoted.headers.source_port = packet.about->source_port;
+  quoted.headers.destination_port = packet.about->destination_port;
+  quoted.headers.protocol = packet.about->protocol;
+  const Flow* of = flows_.find(key_of(quoted));
+  if (of == nullptr || of == &flow || flow.is_shared()) return;
+  const bool known = of->owner_state == OwnerState::known;
+  const bool same_owner = !known || (flow.who.get() != nullptr && *flow.who.get() == *of->who.get());
+  if (same_owner && flow.user == of->user && flow.group == of->group) return;
+  const ByteCount owed = sent_while_pending(flow);
+  flow.user = of->user;
+  flow.group = of->group;
+  if (known) {
+    flow.owner_state = OwnerState::known;
+    flow.who = owners_.at(*of->who.get());
+  }
+  settle(flow, owed, now, out);
+}
+
 /// Nobody needs to be woken for a flow that waits no more.
 void Shaper::State::forget_answered() {
   const auto waits = [this](const Pending& pending) {

@@ -76,6 +76,7 @@ class Shaper::State {
   void want_owner_of_new(Flow& flow, Instant now);
   void want_owner_again(Flow& flow, Instant now);
   void want_owners_anew(Instant now);
+  void follow_quoted(Flow& flow, const Packet& packet, Instant now, Verdicts& out);
   void settle(Flow& flow, ByteCount owed, Instant now, Verdicts& out);
   void give_up_waiting(Instant now, Verdicts& out);
   void forget_answered();

@@ -15,6 +15,7 @@ Packet packet_from(const QueuedPacket& queued) {
   packet.id = queued.id;
   packet.super = queued.super;
   packet.headers = parse_headers(queued.payload);
+  packet.about = parse_error_about(queued.payload, packet.headers);
   packet.ip_bytes = queued.ip_bytes;
   packet.mark = queued.mark;
   packet.user = queued.user;

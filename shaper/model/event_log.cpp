@@ -131,6 +131,10 @@ void EventLog::arrival(Instant now, const Packet& packet) {
   if (packet.mark != 0) append(text_, " mark={:#x}", packet.mark);
   if (packet.user) append(text_, " user={}", *packet.user);
   if (packet.group) append(text_, " group={}", *packet.group);
+  if (packet.about) {
+    text_ += " about ";
+    append_flow(text_, *packet.about);
+  }
   text_ += '\n';
 }
 

@@ -24,6 +24,8 @@ void packet_option(LineReader& line, Packet& packet) {
     packet.super = true;
   } else if (option == "fragment") {
     packet.headers.fragment = true;
+  } else if (option == "about") {
+    read_flow(line, packet.about.emplace());
   } else if (key == "dscp") {
     packet.headers.dscp = line.number_in<std::uint8_t>(value, what);
     if (packet.headers.dscp > 63) line.fail("a DSCP from 0 to 63");
@@ -37,7 +39,7 @@ void packet_option(LineReader& line, Packet& packet) {
   } else if (key == "group") {
     packet.group = line.number_in<std::uint32_t>(value, what);
   } else {
-    line.fail("one of super, fragment, dscp=, ecn=, mark=, user=, group=");
+    line.fail("one of super, fragment, dscp=, ecn=, mark=, user=, group=, about");
   }
 }
 

@@ -20,6 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace shaper;
   Packet packet;
   packet.headers = parse_headers({data, size});
+  packet.about = parse_error_about({data, size}, packet.headers);
   for (const std::uint32_t mtu : {0U, 68U, 1280U, 1500U, 9000U, 65536U}) {
     for (const Cells cells : {Cells::none, Cells::atm, Cells::ptm}) {
       const Framing framing{.mtu = mtu, .overhead = 14, .smallest_frame = 64, .cells = cells};
