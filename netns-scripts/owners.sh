@@ -92,5 +92,5 @@ look() { # SECONDS
 
 # Within 2 % of the rate that the policy says.
 keeps() { # WHO MBIT BPS
-    check "$1: $(mbit "$3") of $2" within_percent 2 "$3" $(($2 * 1000000))
+    check "$1: $(mbit "$3") of $2" within_percent 2 "$3" "$(awk -v mbit="$2" 'BEGIN { print mbit * 1e6 }')"
 }
