@@ -88,6 +88,7 @@ StatusReport a_status() {
   report.queues = {{41'200, 2, 3, 4, 5, 6}, {41'201, 0, 0, 0, 0, 0}, {41'202, 0, 0, 0, 0, 0}, {41'203, 0, 0, 0, 0, 0}};
   report.rules = RulesStatus::missing;
   report.warnings = {"one", "two"};
+  report.owners = OwnersReport{11, 12, 13, {{"/a\"b\n", "", 1, {1'514}}, {"", "web", 3, {4'542}}}};
   return report;
 }
 

@@ -357,6 +357,56 @@ TEST(Owner, AnIcmpErrorIsOfWhoeverHasTheFlowThatItTellsOf) {
   EXPECT_EQ(finding.class_of(9), 1U);
 }
 
+// --- What they have sent ---------------------------------------------------------------------------------------------
+
+std::map<std::string, std::uint64_t> sent_by(const Driven& core) {
+  std::map<std::string, std::uint64_t> sent;
+  for (const OwnerTotal& total : core.snapshot().owner_totals) {
+    EXPECT_EQ(total.wire_bytes.value, total.sent_packets * kWireBytes);
+    sent[total.cgroup + "|" + total.container] = total.sent_packets;
+  }
+  return sent;
+}
+
+TEST(OwnerTotals, AreOfContainersAndOfOtherCgroups) {
+  Driven core(rsync_is_slow());
+  const auto sends = [&core](std::uint16_t flow, const Owner& owner) {
+    core.send(flow, 2);  // before it is known, and after
+    core.tell(flow, owner);
+    core.send(flow, 3);
+    core.run_for(1s);
+  };
+  Owner web = in_cgroup("/machine/web");
+  web.container = std::string(64, 'a');
+  sends(1, in_cgroup("/backup"));
+  sends(2, in_cgroup("/backup"));
+  sends(3, process("curl"));
+  sends(4, web);
+  web.container_name = "web";
+  sends(5, web);
+  const std::map<std::string, std::uint64_t> expected{
+      {"/backup|", 10}, {"unknown|", 5}, {"|aaaaaaaaaaaa", 5}, {"|web", 5}};
+  EXPECT_EQ(sent_by(core), expected);
+  core.restart();
+  core.send(1, 2);
+  EXPECT_EQ(sent_by(core).at("/backup|"), 12u) << "after a restart of the program";
+}
+
+TEST(OwnerTotals, AreBounded) {
+  Driven core(rsync_is_slow());
+  for (std::uint16_t n = 1; n <= 300; ++n) {
+    core.send(n);
+    core.tell(n, in_cgroup("/" + std::to_string(n)));
+  }
+  core.run_for(1s);
+  EXPECT_THAT(sent_by(core), SizeIs(257));
+  EXPECT_EQ(sent_by(core).at("other|"), 44u);
+  core.run_for(120s);
+  for (std::uint16_t n = 301; n <= 310; ++n) core.send(n);  // flows that have ended are forgotten when others come
+  core.tell(301, in_cgroup("/new"));
+  EXPECT_EQ(sent_by(core).at("/new|"), 1u) << "whoever has no flow makes room";
+}
+
 // --- When it is asked again ------------------------------------------------------------------------------------------
 
 TEST(Owner, ItIsLookedAtAgainAfterAPauseAndNowAndThen) {

@@ -97,7 +97,7 @@ StatusReport full_status() {
   report.rules = RulesStatus::present;
   report.warnings = {"say \"hello\"\x07"};
   report.advice = {"raise \x1b"};
-  report.owners = OwnersReport{11, 12, 13};
+  report.owners = OwnersReport{11, 12, 13, {{"/a \"b\"\n\x1b", "", 1, {2}}, {"", "web", 3, {4}}}};
   return report;
 }
 
@@ -156,6 +156,9 @@ TEST(Report, StatusComesBackFromItsJson) {
   EXPECT_EQ(parsed->limits[1].credit, std::nullopt) << "each key has a bucket of its own";
   EXPECT_EQ(parsed->mark_mask, kDefaultMarkMask);
   EXPECT_EQ(parsed->owners->late, 12u);
+  ASSERT_EQ(parsed->owners->totals.size(), 2u);
+  EXPECT_EQ(parsed->owners->totals[0].cgroup, "/a \"b\"\n\x1b");
+  EXPECT_EQ(parsed->owners->totals[1].wire_bytes.value, 4u);
 }
 
 ClusterReport full_cluster() {

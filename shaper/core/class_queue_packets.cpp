@@ -223,6 +223,7 @@ void ClassQueue::leave(Flow& flow, const HeldPacket& packet, Decision decision, 
     traffic->sent_bytes += {packet.ip_bytes};
     traffic->wire_bytes += packet.wire_bytes;
   }
+  flow.who.count(packet.frames, packet.wire_bytes);
   flow.meter.add(packet.wire_bytes, now);
   meter_.add(packet.wire_bytes, now);
   recent_.add(0, packet.frames, now);

@@ -17,7 +17,7 @@ namespace shaper {
 #ifdef SHAPER_IMAGE_LAYOUT  // a program for tests
 inline constexpr std::uint32_t kImageLayout = SHAPER_IMAGE_LAYOUT;
 #else
-inline constexpr std::uint32_t kImageLayout = 4;
+inline constexpr std::uint32_t kImageLayout = 5;
 #endif
 
 template <typename Value>

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "shaper/core/units.h"
+
 namespace shaper {
 
 /// The kernel keeps this much of a process's name (TASK_COMM_LEN of linux/sched.h, without the zero at its end).
@@ -31,6 +33,17 @@ struct Owner {
   void carry(Image& image);
 
   friend auto operator<=>(const Owner&, const Owner&) = default;
+};
+
+/// What the flows of one cgroup, or of one container, have sent since they were seen first.
+struct OwnerTotal {
+  std::string cgroup;  ///< of flows of no container; "unknown": only a process was found; "other": there are too many
+  std::string container;  ///< its name, or the first 12 digits of its id
+  std::uint64_t sent_packets = 0;
+  ByteCount wire_bytes;
+
+  template <typename Image>
+  void carry(Image& image);
 };
 
 }  // namespace shaper

@@ -19,6 +19,23 @@ void Owner::carry(Image& image) {
   image(user, cgroup, process, pid, started, lineage, container, container_name);
 }
 
+template <typename Image>
+void OwnerTotal::carry(Image& image) {
+  image(cgroup, container, sent_packets, wire_bytes);
+}
+
+template <typename Image>
+void OwnerTable::carry(Image& image) {
+  std::vector<OwnerTotal> all = totals();
+  std::size_t count = all.size();
+  image(count);
+  if (Image::kReads) all.assign(std::min(count, kMostTotals + 1), {});
+  for (OwnerTotal& total : all) {
+    total.carry(image);
+    if (Image::kReads) sums_[{total.cgroup, total.container}].total = total;
+  }
+}
+
 template <typename Image, typename Value>
 void carry_if_there(Image& image, std::unique_ptr<Value>& value) {
   bool is_there = value != nullptr;
@@ -125,6 +142,7 @@ void Shaper::State::carry(Image& image) {
   image(epoch_, shared_flows_, shared_turns_, lingering_, owner_counters_);
   scheduler_->carry(image, latest_);
   flows_.carry(image);
+  owners_.carry(image);
 }
 
 void Shaper::State::save(ImageWriter& image, Instant now) {

@@ -65,6 +65,7 @@ void Shaper::State::on_owner(const FlowKey& key, const Owner& owner, Instant now
   } else {
     flow->owner_state = OwnerState::known;
     flow->who = owners_.at(owner);
+    if (before == nullptr) flow->who.count(flow->traffic.sent_packets, flow->traffic.wire_bytes);
   }
   settle(*flow, owed, now, out);
   forget_answered();

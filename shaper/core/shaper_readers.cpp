@@ -29,6 +29,7 @@ CoreSnapshot Shaper::State::without_classes(Instant now) const {
   snapshot.flows = flows_.size();
   snapshot.evicted_flows = flows_.evicted();
   snapshot.owners = owner_counters_;
+  snapshot.owner_totals = owners_.totals();
   return snapshot;
 }
 

@@ -142,6 +142,7 @@ struct CoreSnapshot {
   std::uint64_t flows = 0;
   std::uint64_t evicted_flows = 0;
   OwnerCounters owners;
+  std::vector<OwnerTotal> owner_totals;
 };
 
 /// What a flow does at a moment, and what its packets wait for.

@@ -89,6 +89,18 @@ constexpr Metric<QueueReport> kQueueMetrics[]{
      [](const QueueReport& queue) { return metric(queue.split_packets); }},
 };
 
+constexpr Metric<OwnerTotal> kOwnerMetrics[]{
+    {counter, "shaper_owner_sent_packets_total",
+     "Packets that the cgroup or container has sent, as frames on the wire.",
+     [](const OwnerTotal& total) { return metric(total.sent_packets); }},
+    {counter, "shaper_owner_wire_bytes_total", "Bytes that the cgroup or container has sent, as charged on the wire.",
+     [](const OwnerTotal& total) { return metric(total.wire_bytes); }},
+};
+
+std::string owner_labels(const OwnerTotal& total) {
+  return labels({{"cgroup", total.cgroup}, {"container", total.container}});
+}
+
 void write_daemon(MetricsWriter& out, const StatusReport& status) {
   out.family(gauge, "shaper_build_info", "The version; always 1.");
   out.value(label("version", status.version), metric(1));
@@ -111,6 +123,7 @@ void write_daemon(MetricsWriter& out, const StatusReport& status) {
     out.value({}, metric(status.owners->late));
     out.family(counter, "shaper_owner_unasked_total", "Times that nobody was asked: too many answers were awaited.");
     out.value({}, metric(status.owners->unasked));
+    write_metrics(out, labelled(status.owners->totals, owner_labels), kOwnerMetrics);
   }
   out.family(gauge, "shaper_warnings", "Warnings that 'shaper status' tells.");
   out.value({}, metric(status.warnings.size()));

@@ -131,6 +131,7 @@ struct OwnersReport {
   std::uint64_t found = 0;    ///< answers
   std::uint64_t late = 0;     ///< flows that were taken for unknown, for want of an answer in time
   std::uint64_t unasked = 0;  ///< times that nobody was asked, for too many answers were awaited
+  std::vector<OwnerTotal> totals;
 };
 
 struct StatusReport {

@@ -124,10 +124,19 @@ void fields(Visit& visit, Either<QueueReport> auto& queue) {
 }
 
 template <typename Visit>
+void fields(Visit& visit, Either<OwnerTotal> auto& total) {
+  visit("cgroup", total.cgroup);
+  visit("container", total.container);
+  visit("sent_packets", total.sent_packets);
+  visit("wire_bytes", total.wire_bytes);
+}
+
+template <typename Visit>
 void fields(Visit& visit, Either<OwnersReport> auto& owners) {
   visit("found", owners.found);
   visit("late", owners.late);
   visit("unasked", owners.unasked);
+  visit("totals", owners.totals);
 }
 
 template <typename Visit>
