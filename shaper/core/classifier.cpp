@@ -128,7 +128,7 @@ std::uint64_t strictness(const Policy& policy, const ClassPolicy& cls) {
 }  // namespace
 
 Classifier::Classifier(const Policy& policy) : guard_ports_(policy.guard_ports) {
-  for (const LinkPolicy& link : policy.links) links_.push_back({link.direction, {}, 0, std::nullopt});
+  for (const LinkPolicy& link : policy.links) links_.push_back({link.direction, {}, {}, 0, std::nullopt});
   for (ClassIndex index = 0; index < policy.classes.size(); ++index) {
     const ClassPolicy& cls = policy.classes[index];
     LinkClasses& link = links_[cls.link];
@@ -138,12 +138,20 @@ Classifier::Classifier(const Policy& policy) : guard_ports_(policy.guard_ports) 
     } else if (cls.is_default) {
       link.default_class = index;
     } else {
-      link.candidates.push_back({index, cls.match});
+      if (cls.match.empty()) link.candidates.push_back({{index, std::nullopt}, {}});
+      for (std::size_t i = 0; i < cls.match.size(); ++i) link.candidates.push_back({{index, i}, cls.match[i]});
     }
     for (const Match& match : cls.match) note_keys(match);
   }
   for (const LimitPolicy& limit : policy.limits) {
     for (const Match& match : limit.match) note_keys(match);
+  }
+  for (LinkClasses& link : links_) {
+    std::vector<const Match*> tables;
+    for (const Candidate& candidate : link.candidates) {
+      tables.push_back(candidate.result.match ? &candidate.match : nullptr);
+    }
+    link.index = MatchIndex(tables, link.direction);
   }
 }
 
@@ -157,22 +165,18 @@ void Classifier::note_keys(const Match& match) {
 Classifier::Result Classifier::classify(const Packet& packet) const {
   const LinkClasses& link = links_[packet.link];
   std::optional<Result> strictest;  // of those that are not certain
-  const auto decide = [&](const Result& certain) {
-    return strictest && rates_[strictest->class_index] < rates_[certain.class_index] ? *strictest : certain;
-  };
-  for (const Candidate& candidate : link.candidates) {
-    const Result all{candidate.class_index, std::nullopt};
-    if (candidate.match.empty()) return decide(all);
-    for (std::size_t i = 0; i < candidate.match.size(); ++i) {
-      const Result result{candidate.class_index, i};
-      const Holds held = holds(candidate.match[i], packet, link.direction);
-      if (held == Holds::yes) return decide(result);
-      if (held == Holds::perhaps && (!strictest || rates_[result.class_index] < rates_[strictest->class_index])) {
-        strictest = result;
-      }
+  Result certain{link.default_class, std::nullopt};
+  link.index.ask(packet, [&](std::uint32_t number) {
+    const Candidate& candidate = link.candidates[number];
+    const Result& result = candidate.result;
+    const Holds held = result.match ? holds(candidate.match, packet, link.direction) : Holds::yes;
+    if (held == Holds::yes) certain = result;
+    if (held == Holds::perhaps && (!strictest || rates_[result.class_index] < rates_[strictest->class_index])) {
+      strictest = result;
     }
-  }
-  return decide({link.default_class, std::nullopt});
+    return held == Holds::yes;
+  });
+  return strictest && rates_[strictest->class_index] < rates_[certain.class_index] ? *strictest : certain;
 }
 
 std::optional<ClassIndex> Classifier::guard_of(const FlowKey& flow) const {

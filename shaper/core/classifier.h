@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shaper/core/flow_key.h"
+#include "shaper/core/match_index.h"
 #include "shaper/core/policy.h"
 
 namespace shaper {
@@ -35,12 +36,13 @@ class Classifier {
 
  private:
   struct Candidate {
-    ClassIndex class_index;
-    std::vector<Match> match;
+    Result result;
+    Match match;  ///< ignored where the class takes everything
   };
   struct LinkClasses {
     Direction direction = Direction::egress;
     std::vector<Candidate> candidates;
+    MatchIndex index;  ///< numbers them
     ClassIndex default_class = 0;
     std::optional<ClassIndex> guard;
   };
