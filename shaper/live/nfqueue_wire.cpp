@@ -124,6 +124,19 @@ NfqueueMessage parse_nfqueue_message(std::span<const std::uint8_t> datagram) {
   }
 }
 
+Packet packet_from(const QueuedPacket& queued) {
+  Packet packet;
+  packet.id = queued.id;
+  packet.super = queued.super;
+  packet.headers = parse_headers(queued.payload);
+  packet.about = parse_error_about(queued.payload, packet.headers);
+  packet.ip_bytes = queued.ip_bytes;
+  packet.mark = queued.mark;
+  packet.user = queued.user;
+  packet.group = queued.group;
+  return packet;
+}
+
 void VerdictBuffer::accept(PacketId id, std::uint32_t sequence) {
   append(id, NF_ACCEPT, std::nullopt, sequence);
 }

@@ -53,6 +53,9 @@ using NfqueueMessage = std::variant<QueuedPacket, ErrorReply, UnknownMessage>;
 /// Reads one datagram. The payload of a packet points into it.
 [[nodiscard]] NfqueueMessage parse_nfqueue_message(std::span<const std::uint8_t> datagram);
 
+/// The packet as the core sees it; link and queue are for the caller to say.
+[[nodiscard]] Packet packet_from(const QueuedPacket& queued);
+
 /// Verdicts on their way to the kernel, in one send: packing 8 to 64 gets nearly all that packing can give. They ask
 /// for no acknowledgement. The sequence number comes back in the ErrorReply of a verdict that failed.
 class VerdictBuffer {

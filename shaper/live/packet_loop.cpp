@@ -10,19 +10,6 @@ namespace {
 /// Batches before other descriptors and the timer get their turn.
 constexpr int kBatchesPerTurn = 8;
 
-Packet packet_from(const QueuedPacket& queued) {
-  Packet packet;
-  packet.id = queued.id;
-  packet.super = queued.super;
-  packet.headers = parse_headers(queued.payload);
-  packet.about = parse_error_about(queued.payload, packet.headers);
-  packet.ip_bytes = queued.ip_bytes;
-  packet.mark = queued.mark;
-  packet.user = queued.user;
-  packet.group = queued.group;
-  return packet;
-}
-
 }  // namespace
 
 void PacketLoop::drive(Shaper& shaper, const Policy& policy, Verdicts due) {
