@@ -206,9 +206,12 @@ TEST(BadPolicies, InALimit) {
            "8:17: only a limit with scope = \"cluster\" has this key"},
           {"a reserve on this host", "name = \"x\"\nrate = \"1mbit\"\nreserve = true\n",
            "8:11: only a limit with scope = \"cluster\" has this key"},
-          {"a strategy of later",
-           "name = \"x\"\nrate = \"1mbit\"\nscope = \"cluster\"\nstrategy = \"poll\"\n[cluster]\nredis = \"/r\"\n",
-           "9:12: strategy = \"poll\" is not in this version"},
+          {"a strategy on this host", "name = \"x\"\nrate = \"1mbit\"\nstrategy = \"poll\"\n",
+           "8:12: only a limit with scope = \"cluster\" has this key"},
+          {"a strategy that is observed",
+           "name = \"x\"\nrate = \"1mbit\"\nscope = \"cluster\"\nstrategy = \"poll\"\nobserve = true\n"
+           "[cluster]\nredis = \"/r\"\n",
+           "10:11: what is observed is what \"grants\" would do: leave \"strategy\" out"},
           {"without Redis by a word of its own",
            "name = \"x\"\nrate = \"1mbit\"\nscope = \"cluster\"\nwithout_redis = \"local\"\n[cluster]\nredis = "
            "\"/r\"\n",

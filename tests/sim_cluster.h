@@ -52,6 +52,8 @@ class Cluster : public HostGroup {
 
   Redis redis;
   Network network;
+  bool deaf = false;       ///< nobody hears what others spend
+  std::uint64_t told = 0;  ///< messages
 
  private:
   enum class State : std::uint8_t { up, gone, stopped };
@@ -63,10 +65,20 @@ class Cluster : public HostGroup {
   }
   void answer(Host& host, const LeaseAsk& ask, Instant sent_at) {
     const LeaseAnswer answer = redis.ask(host.number, ask, now());
+    if (ask.tell && answer.status != LeaseAnswer::Status::replay) tell(host, ask.debt, answer.redis_time_us);
     if (host.random.chance(network.lost) || host.cut_off) return;
     Nanos back = way(host);
     if (host.random.below(8) == 0) back += host.random.up_to(network.sometimes);
     timeline.at(now() + back, [=, &host] { host.hear(answer, ask.sequence, sent_at); });
+  }
+
+  /// All other hosts hear it, unless they do not listen.
+  void tell(const Host& spender, ByteCount bytes, std::uint64_t redis_time_us) {
+    for (auto& other : hosts()) {
+      if (other->number == spender.number || other->cut_off || deaf) continue;
+      ++told;
+      timeline.at(now() + way(*other), [=, &other] { other->hear_of(bytes, redis_time_us); });
+    }
   }
 
   State state_ = State::up;

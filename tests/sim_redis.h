@@ -30,11 +30,13 @@ class Redis {
     if (ask.sequence == member.sequence) {
       LeaseAnswer again = member.answer;
       again.status = LeaseAnswer::Status::replay;
+      again.tokens = static_cast<std::int64_t>(tokens_);
       again.redis_time_us = static_cast<std::uint64_t>(now);
       return again;
     }
     if (ask.sequence < member.sequence) return stale_answer();
-    tokens_ = std::min(tokens_ + static_cast<double>(ask.give_back.value), burst());
+    tokens_ =
+        std::min(tokens_ + static_cast<double>(ask.give_back.value), burst()) - static_cast<double>(ask.debt.value);
     member.answer = decide(member, ask, now);
     member.sequence = ask.sequence;
     if (fresh) member.answer.status = LeaseAnswer::Status::fresh;
@@ -103,7 +105,7 @@ class Redis {
       sum += member.want;
     }
     std::sort(wants.begin(), wants.end());
-    double there = (rate_ - reserved_) * (1 + 0.5 * (tokens_ - burst() / 2) / burst());
+    double there = (rate_ - reserved_) * (1 + 0.5 * (std::max(tokens_, -burst()) - burst() / 2) / burst());
     contended_ = sum > there;
     level_ = there;
     for (std::size_t n = 0; n < wants.size(); ++n) {

@@ -108,6 +108,7 @@ class Host {
   void offer(DataRate rate, std::uint32_t ip_bytes = 1'500);
   void connected();
   void hear(const LeaseAnswer& answer, std::uint64_t sequence, Instant sent_at);
+  void hear_of(ByteCount spent_elsewhere, std::uint64_t redis_time_us);
   void fail(std::uint64_t sequence, Instant sent_at, LeaseReason reason);
 
   std::uint32_t number;
@@ -303,6 +304,11 @@ inline void Host::hear(const LeaseAnswer& answer, std::uint64_t sequence, Instan
   const LeaseState before = lease.state();
   lease.on_answer(answer, sequence, sent_at, group_.now());
   if (lease.state() != before) changed = group_.now();
+  work();
+}
+
+inline void Host::hear_of(ByteCount spent_elsewhere, std::uint64_t redis_time_us) {
+  lease.on_spent_elsewhere(spent_elsewhere, redis_time_us);
   work();
 }
 

@@ -12,7 +12,7 @@
 --          flags, own (as in LeaseAsk).
 -- Returns  for each bucket: status, grant, tok, lam, contended, members, gen, cfg, R, B; after the last one the time.
 --
--- The bucket, a string:  schema; cfg version of R and B; R rate; B depth; tok bytes in it, -B..B; ts when it earned
+-- The bucket, a string:  schema; cfg version of R and B; R rate; B depth; tok bytes in it, at most B; ts when it earned
 --   last; rem what it earned beyond whole bytes, in millionths of a bit; gen when it was made. Found when the hosts were
 --   last counted, at lt: lam water level, contended, members, lease the longest of theirs, kept rate kept for missing.
 -- Its hosts, a hash, by host:  inc, seq, want, last, grant, lease, flags, own. inc is another number after each start of
@@ -34,7 +34,7 @@ local slowest, fastest, deepest = 300, 400000000000, 2 ^ 30  -- as in core/units
 
 -- As in LeaseAnswer::Status.
 local granted, fresh, old_config, replay, stale, crowded, taken, foreign = 0, 1, 2, 3, 4, 5, 6, 7
-local fallback_flag, leaving_flag, reserve_flag = 1, 2, 4  -- 8, observe, is only kept for those who look
+local fallback_flag, leaving_flag, reserve_flag, tell_flag = 1, 2, 4, 16  -- 8, observe, is kept for those who look
 
 local words_of_ask = 12
 
@@ -79,8 +79,9 @@ local function pack_host(host)
                      host.own)
 end
 
+-- What hosts have spent already goes down in full, else more than the rate would pass.
 local function cap(bucket)
-  bucket.tok = math.max(bucket.tok, -bucket.B)
+  bucket.tok = math.max(bucket.tok, -deepest)
   if bucket.tok >= bucket.B then bucket.tok, bucket.rem = bucket.B, 0 end
 end
 
@@ -171,7 +172,8 @@ local function count_hosts(bucket, key, name, asker, now)
     bucket.kept = math.min(bucket.R, bucket.kept + own)
   end
   local free = bucket.R - bucket.kept
-  local level = water_level(found.wants, free * ((3 * bucket.B + 2 * bucket.tok) / (4 * bucket.B)))
+  local tok = math.max(bucket.tok, -bucket.B)
+  local level = water_level(found.wants, free * ((3 * bucket.B + 2 * tok) / (4 * bucket.B)))
   bucket.lam = level or free
   bucket.contended = level and 1 or 0
 end
@@ -227,6 +229,12 @@ local function new_record(ask, record, hosts_key, now)
           own = ask.own}, granted
 end
 
+-- Tells all hosts that listen what one of them has spent, and that it is in the bucket as of `now`.
+local function tell(bucket_key, ask, now)
+  local tag, name = string.match(bucket_key, '^(dl:{%d+}:)(.*):b$')
+  redis.call('PUBLISH', tag .. 'spent', string.format('%s %s %.0f %.0f', ask.host, name, ask.debt, now))
+end
+
 -- One ask about one bucket. A repeated or late one changes nothing. Of two hosts with one name each is to the other what
 -- it was before a start: it gives nothing back, and what it asks for again is deducted again.
 local function serve(bucket_key, hosts_key, ask, now, reply)
@@ -244,6 +252,7 @@ local function serve(bucket_key, hosts_key, ask, now, reply)
   -- A host that is not known holds nothing: what it gives back may have been counted already.
   bucket.tok = bucket.tok + (before and ask.give_back or 0) - ask.debt
   cap(bucket)
+  if has(ask.flags, tell_flag) and ask.debt > 0 then tell(bucket_key, ask, now) end
 
   local host, room = new_record(ask, record, hosts_key, now)
   if room == crowded then status = crowded end

@@ -1,4 +1,5 @@
-// Demand, the wallet and the order of things; asking is in lease_ask.cpp, fallback in lease_fallback.cpp.
+// Demand, the wallet and the order of things; asking is in lease_ask.cpp, fallback in lease_fallback.cpp, what differs
+// by strategy in lease_strategy.cpp.
 #include "shaper/cluster/lease.h"
 
 #include <algorithm>
@@ -38,6 +39,11 @@ void Lease::change(LeasePolicy policy) {
     left_ = unpaid_ = kPlenty;
     to_give_.reset();
   }
+  if (policy.strategy != policy_.strategy) {
+    // What is there was not given by the new one; where it was paid for, that is lost.
+    unpaid_ = left_;
+    replica_ = {};
+  }
   policy_ = std::move(policy);
   rate_ = policy_.rate;
   to_take_ = unpaid_;
@@ -54,6 +60,8 @@ void Lease::on_demand(const Demand& demand, Instant now) {
   }
   if (state_ == LeaseState::fallback) {
     top_up(now);
+  } else if (settles()) {
+    follow_replica(now);
   } else {
     welcome(now);
     plan_give_back(now);
@@ -67,6 +75,11 @@ void Lease::count(const Demand& demand, Instant now) {
   const ByteCount spent = new_bucket ? demand.spent : demand.spent - seen_.spent;
   const bool came = demand.arrived != seen_.arrived && demand.arrived.value > 0;
   count_spent(spent, demand, now);
+  if (settles() && looked_ && !spends_in_fallback_) {
+    unsettled_ += spent;
+    replica_.spend(spent);
+  }
+  looked_ = true;
   seen_ = demand;
   seen_at_ = now;
   if (policy_.observe) seen_.waiting = {};
@@ -105,7 +118,7 @@ void Lease::welcome(Instant now) {
 
 bool Lease::may_welcome() const {
   const bool may = failures_ == 0 && tokens_ >= 0 && loan_ == ByteCount{};
-  return may && state_ == LeaseState::cold && !welcomed_ && !policy_.observe;
+  return may && asks_ahead() && state_ == LeaseState::cold && !welcomed_ && !policy_.observe;
 }
 
 /// Before a new ask: what is too much here goes back with it.
@@ -114,7 +127,7 @@ void Lease::plan_give_back(Instant now) {
   ByteCount keep;
   if (!idle(now)) {
     if (state_ == LeaseState::cold) return;
-    keep = wanted_until_answer() + ByteCount{wanted().value / 2};
+    keep = kept();
   }
   if (left_ <= keep + to_take_) return;
   const ByteCount surplus = left_ - keep - to_take_;
@@ -181,13 +194,14 @@ ByteCount Lease::take_back() {
 }
 
 void Lease::taken(ByteCount bytes) {
+  left_ -= std::min(left_, bytes);
+  if (settles()) return;
   const ByteCount unpaid = std::min(bytes, unpaid_);
   const ByteCount lent = std::min(bytes - unpaid, loan_left_);
   unpaid_ -= unpaid;
   loan_left_ -= lent;
   loan_ -= lent;
   returning_ += bytes - unpaid - lent;
-  left_ -= std::min(left_, bytes);
 }
 
 std::optional<LeaseGrant> Lease::grant() {
@@ -203,9 +217,12 @@ std::optional<Instant> Lease::next_call() const {
   } else if (unanswered_ || !said_goodbye_ || returning_.value > 0) {
     at(next_ask());
     // The mean does not say when the wallet runs out: look before.
-    if (state_ == LeaseState::leased && !unanswered_ && wanted().value > 0) {
+    if (asks_ahead() && state_ == LeaseState::leased && !unanswered_ && wanted().value > 0) {
       at(std::max(*sent_ + kShortestGap, seen_at_ + std::max(kShortestLook, lasts() / 2)));
     }
+  }
+  if (!asks_ahead() && state_ == LeaseState::leased && wanted().value > 0) {
+    at(seen_at_ + std::min(kShortestLook, shortest_gap()));
   }
   if (const auto begin = fallback_begin()) at(*begin);
   if (state_ == LeaseState::fallback) {
@@ -218,10 +235,10 @@ std::optional<Instant> Lease::next_call() const {
 
 Instant Lease::next_ask() const {
   if (unanswered_) return not_before_;
-  const Instant soon = sent_ ? std::max(not_before_, *sent_ + kShortestGap) : not_before_;
+  const Instant soon = sent_ ? std::max(not_before_, *sent_ + shortest_gap()) : not_before_;
   if (state_ != LeaseState::leased || said_goodbye_) return soon;
   const Instant tick = std::max(tick_, not_before_);
-  return runs_out() ? std::min(soon, tick) : tick;
+  return hurries() ? std::min(soon, tick) : tick;
 }
 
 }  // namespace shaper

@@ -17,6 +17,7 @@
 #include "shaper/cluster/jitter.h"
 #include "shaper/cluster/lease_exchange.h"
 #include "shaper/cluster/member_watch.h"
+#include "shaper/cluster/replica.h"
 #include "shaper/cluster/round_trip.h"
 #include "shaper/core/policy.h"
 #include "shaper/core/shaper.h"
@@ -34,7 +35,8 @@ struct LeasePolicy {
   std::optional<DataRate> local_rate;  ///< what `degrade` gives; absent: a share of `rate`
   std::optional<DataRate> max_rate;    ///< a faster rate from Redis is not obeyed
   bool reserve = false;
-  bool observe = false;
+  bool observe = false;  ///< with grants only
+  Strategy strategy = Strategy::grants;
   Discipline discipline = Discipline::token;
   ByteCount frame{1'514};  ///< one full frame
 };
@@ -66,6 +68,7 @@ struct LeaseCounters {
   ByteCount returned;     ///< that answers have acknowledged
   ByteCount discarded;    ///< granted by an answer whose clock had jumped, or for what fallback has given meanwhile
   ByteCount unmetered;    ///< sent beyond the limit: in fallback by `allow`, or by `observe`
+  ByteCount settled;      ///< taken out of the bucket after it was sent, as answers have acknowledged
   ByteCount in_fallback;  ///< sent in fallback: never a debt
   Nanos fallback{0};      ///< time spent in it
   std::array<std::uint64_t, kLeaseReasons> into_fallback{};  ///< by LeaseReason
@@ -73,6 +76,7 @@ struct LeaseCounters {
   std::array<std::uint64_t, kLeaseReasons> failures{};  ///< of asks, by LeaseReason
   std::uint64_t asks = 0;
   std::uint64_t ignored = 0;      ///< answers that had come before
+  std::uint64_t told = 0;         ///< how often others have told what they spent
   std::uint64_t late = 0;         ///< answers whose grant had ended; it was handed back
   std::uint64_t clock_jumps = 0;  ///< of Redis TIME against ours
   std::uint64_t too_fast = 0;     ///< answers with a rate above LeasePolicy::max_rate
@@ -104,6 +108,9 @@ class Lease {
   /// The ask that was sent at `sent` has failed. Timeouts the lease notices by itself.
   void on_failure(std::uint64_t sequence, Instant sent, LeaseReason reason, Instant now);
 
+  /// Another host has spent so much, which was settled at that time of Redis.
+  void on_spent_elsewhere(ByteCount bytes, std::uint64_t redis_time_us);
+
   /// There is a connection again: a failed ask is repeated at once.
   void on_connected(Instant now);
 
@@ -134,7 +141,7 @@ class Lease {
   [[nodiscard]] DataRate rate() const { return rate_; }
   /// F: what `degrade` gives.
   [[nodiscard]] DataRate fallback_rate() const;
-  [[nodiscard]] Nanos interval() const { return round_trip_->interval(policy_.interval); }
+  [[nodiscard]] Nanos interval() const;
   [[nodiscard]] const LeaseCounters& counters() const { return counters_; }
 
  private:
@@ -155,6 +162,17 @@ class Lease {
   [[nodiscard]] bool may_welcome() const;
   void take_in(ByteCount bytes, Instant until);
   [[nodiscard]] ByteCount pay_loan(ByteCount bytes);
+
+  // By strategy (lease_strategy.cpp).
+  [[nodiscard]] bool asks_ahead() const { return policy_.strategy == Strategy::grants; }
+  [[nodiscard]] bool settles() const { return policy_.strategy >= Strategy::poll; }
+  [[nodiscard]] bool hurries() const;
+  [[nodiscard]] Nanos shortest_gap() const;
+  [[nodiscard]] ByteCount kept() const;
+  [[nodiscard]] ByteCount enough() const;
+  [[nodiscard]] DataRate pace_of(ByteCount wallet) const;
+  void calibrate(const LeaseAnswer& answer, Instant sent, Instant now);
+  void follow_replica(Instant now);
 
   // Asking.
   [[nodiscard]] bool may_ask(Instant now) const;
@@ -185,6 +203,7 @@ class Lease {
 
   DemandWindow window_;
   Demand seen_;  // the latest
+  bool looked_ = false;
   Instant seen_at_;
   std::optional<Instant> last_traffic_;
   ByteCount left_;       // of grants, in the core
@@ -193,6 +212,8 @@ class Lease {
   ByteCount loan_left_;  // at most so much of it is in the core
   ByteCount returning_;  // taken back, for the next ask
   ByteCount to_take_;
+  Replica replica_;      // of the bucket, where it is settled afterwards
+  ByteCount unsettled_;  // spent here, and in no ask yet
   std::optional<LeaseGrant> to_give_;
   std::optional<Instant> valid_until_;  // of the grants
 

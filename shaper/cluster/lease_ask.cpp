@@ -55,6 +55,8 @@ LeaseAsk Lease::compose(Instant now) {
   asked_at_ = now;
   in_fallback_when_asked_ = counters_.in_fallback;
   ask.give_back = std::exchange(returning_, {});
+  ask.debt = std::exchange(unsettled_, {});
+  ask.tell = policy_.strategy == Strategy::push;
   ask.reserve = policy_.reserve;
   if (policy_.local_rate || policy_.hosts > 0) ask.local_rate = fallback_rate();
   ask.observe = policy_.observe;
@@ -67,8 +69,7 @@ LeaseAsk Lease::compose(Instant now) {
   const ByteCount want = wanted();
   if (want.value > 0) ask.want = rate_of(want, ask.interval);
   const ByteCount wallet = state_ == LeaseState::fallback ? ByteCount{} : left_;
-  const ByteCount enough = wanted_until_answer() + loan_;
-  if (enough > wallet) ask.need = enough - wallet;
+  if (enough() > wallet) ask.need = enough() - wallet;
   return ask;
 }
 
@@ -81,12 +82,14 @@ void Lease::on_answer(const LeaseAnswer& answer, std::uint64_t sequence, Instant
   if (const auto refused = refusal(answer.status)) {
     // Nothing was done: the next ask takes the bytes along.
     returning_ += asked.give_back;
+    if (answer.status != LeaseAnswer::Status::crowded) unsettled_ += asked.debt;
     return failed(*refused, now);
   }
   in_flight_ = false;
   failures_ = 0;
   not_before_ = now;
   counters_.returned += asked.give_back;
+  counters_.settled += asked.debt;
   learn(answer, now);
   // An answer cannot give more than was asked for.
   ByteCount bytes = std::min(answer.grant, asked.need);
@@ -95,6 +98,7 @@ void Lease::on_answer(const LeaseAnswer& answer, std::uint64_t sequence, Instant
   const bool jumped = clock_jumped(answer, sent, now);
   if (jumped) {
     ++counters_.clock_jumps;
+    replica_.forget_others();
     counters_.discarded += std::exchange(bytes, {});
     tick_ = now;
   }
@@ -105,6 +109,7 @@ void Lease::on_answer(const LeaseAnswer& answer, std::uint64_t sequence, Instant
     counters_.discarded += served;
     bytes -= served;
   }
+  if (settles()) calibrate(answer, sent, now);
   if (now >= until) {
     ++counters_.late;
     returning_ += bytes;
@@ -115,7 +120,7 @@ void Lease::on_answer(const LeaseAnswer& answer, std::uint64_t sequence, Instant
   if (asked.leaving) return said_goodbye(now);
   valid_until_ = until;
   become(LeaseState::leased, LeaseReason::answer, now);
-  take_in(bytes, until);
+  if (!settles()) take_in(bytes, until);
 }
 
 void Lease::said_goodbye(Instant now) {
@@ -133,15 +138,12 @@ ByteCount Lease::pay_loan(ByteCount bytes) {
   return bytes - paid;
 }
 
-/// Grants go to the core, where they are spent evenly.
+/// Grants go to the core, which spends them at their pace.
 void Lease::take_in(ByteCount bytes, Instant until) {
   left_ += bytes;
   if (policy_.observe) return;
   const ByteCount wallet = left_ - std::min(left_, to_take_);
-  const std::uint64_t times = policy_.discipline == Discipline::leaky ? 1 : 2;
-  DataRate pace = rate_of({times * wallet.value}, interval());
-  if (policy_.max_rate) pace = std::min(pace, *policy_.max_rate);
-  give(bytes, until, pace);
+  give(bytes, until, pace_of(wallet));
 }
 
 void Lease::learn(const LeaseAnswer& answer, Instant now) {

@@ -24,6 +24,7 @@ struct LeaseAsk {
   ByteCount debt{};            ///< spent beyond what was granted
   bool in_fallback = false;    ///< spends by its own rule until an answer comes
   bool leaving = false;        ///< has no traffic any more: no member from now on
+  bool tell = false;           ///< all hosts are told of `debt`
   bool reserve = false;        ///< while this host is missing, for less than a minute, its share is kept free
   DataRate local_rate{};       ///< that share: what this host spends in fallback; zero for an equal part
   bool observe = false;        ///< count, but nobody is held up

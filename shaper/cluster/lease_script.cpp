@@ -22,7 +22,7 @@ std::string microseconds(Nanos time) {
 
 std::string flags_of(const LeaseAsk& ask) {
   return number((ask.in_fallback ? 1U : 0U) | (ask.leaving ? 2U : 0U) | (ask.reserve ? 4U : 0U) |
-                (ask.observe ? 8U : 0U));
+                (ask.observe ? 8U : 0U) | (ask.tell ? 16U : 0U));
 }
 
 void add_ask(const LeaseAsk& ask, std::vector<std::string>& arguments) {
@@ -44,7 +44,7 @@ std::string_view fault_of(std::span<const std::int64_t> numbers) {
   if (numbers[0] < 0 || numbers[0] > static_cast<std::int64_t>(LeaseAnswer::kLastStatus)) return "status";
   if (numbers[1] < 0 || numbers[1] > kDeepest) return "grant";
   if (burst < 1 || burst > kDeepest) return "burst";
-  if (numbers[2] < -burst || numbers[2] > burst) return "number of tokens";
+  if (numbers[2] < -kDeepest || numbers[2] > burst) return "number of tokens";
   if (numbers[3] < 0) return "share";
   if (numbers[4] != 0 && numbers[4] != 1) return "word on contention";
   if (numbers[5] < 0 || numbers[5] > UINT32_MAX) return "number of members";

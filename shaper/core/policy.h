@@ -4,10 +4,12 @@
 // checked it; the core trusts it (names are unique, indices are in range, each link has exactly one default class).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -124,6 +126,16 @@ enum class Scope : std::uint8_t { host, cluster };
 /// keep a rate of its own.
 enum class WithoutRedis : std::uint8_t { reject, allow, degrade };
 
+/// How the hosts of a limit keep to one rate: grants before they are needed, for each packet when it is there, or a
+/// local copy of the bucket that is settled now and then, with word of what others spend or without.
+enum class Strategy : std::uint8_t { grants, remote, poll, push };
+
+/// As in a policy.
+[[nodiscard]] constexpr std::string_view strategy_name(Strategy strategy) {
+  constexpr std::array<std::string_view, 4> kNames{"grants", "remote", "poll", "push"};
+  return kNames[static_cast<std::size_t>(strategy)];
+}
+
 /// What a limit over all hosts has beside the keys of every limit.
 struct ClusterRule {
   WithoutRedis without_redis = WithoutRedis::degrade;
@@ -131,6 +143,7 @@ struct ClusterRule {
   bool observe = false;                ///< counted, but nobody is held up
   std::optional<DataRate> local_rate;  ///< of this host without Redis; absent: its share of the rate
   std::optional<DataRate> max_rate;    ///< no more than this is taken from Redis as the limit's rate
+  Strategy strategy = Strategy::grants;
 
   friend bool operator==(const ClusterRule&, const ClusterRule&) = default;
 };

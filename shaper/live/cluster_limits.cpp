@@ -17,6 +17,8 @@ namespace {
 
 /// A wallet that has run dry, or a first packet, is noticed so soon.
 constexpr std::chrono::milliseconds kBetweenLooks{5};
+/// Where every packet waits for an answer.
+constexpr std::chrono::milliseconds kBetweenLooksOfRemote{1};
 
 /// So many buckets at rest are looked at each time.
 constexpr int kSwept = 4;
@@ -69,7 +71,10 @@ void ClusterLimits::obey(const Policy& policy, const ClusterPolicy& cluster, Sha
     if (!entry.second.active) add_counters(gone_[entry.second.limit], entry.second);
     return !entry.second.active;
   });
-  timer_.repeat(kBetweenLooks);
+  const bool remote = std::any_of(limits_.begin(), limits_.end(), [](const LimitPolicy& limit) {
+    return limit.scope == Scope::cluster && limit.cluster.strategy == Strategy::remote;
+  });
+  timer_.repeat(remote ? kBetweenLooksOfRemote : kBetweenLooks);
   tick();
 }
 
@@ -201,6 +206,7 @@ LeasePolicy ClusterLimits::policy_of(const LimitKey& key) const {
   policy.max_rate = limit.cluster.max_rate;
   policy.reserve = limit.cluster.reserve;
   policy.observe = limit.cluster.observe;
+  policy.strategy = limit.cluster.strategy;
   policy.discipline = limit.discipline;
   return policy;
 }
@@ -258,6 +264,14 @@ void ClusterLimits::on_answer(Bucket& bucket, const LeaseOutcome& outcome, Insta
   bucket.answer = answer;
   bucket.answered = now;
   bucket.lease.on_answer(answer, outcome.sequence, bucket.sent, now);
+}
+
+void ClusterLimits::on_spent(std::string_view text) {
+  for (const SpentElsewhere& each : parse_spent_elsewhere(text)) {
+    const auto known = buckets_.find(each.bucket);
+    if (known != buckets_.end()) known->second.lease.on_spent_elsewhere(each.bytes, each.redis_time_us);
+  }
+  tick();
 }
 
 void ClusterLimits::on_connected() {

@@ -39,6 +39,8 @@ class ClusterLimits {
   void stop();
 
   void on_outcomes(std::string_view text);
+  /// What other hosts have spent.
+  void on_spent(std::string_view text);
   void on_connected();
   /// A call had to bring the script along.
   void on_no_script() { ++no_script_; }

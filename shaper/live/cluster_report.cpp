@@ -50,6 +50,8 @@ void ClusterLimits::add_counters(ClusterLimitReport& limit, const Bucket& bucket
   limit.returned += counters.returned;
   limit.unmetered += counters.unmetered;
   limit.in_fallback += counters.in_fallback;
+  limit.settled += counters.settled;
+  limit.told += counters.told;
   limit.sent += bucket.sent_bytes;
   limit.fallback_time = std::max(limit.fallback_time, counters.fallback);
   limit.fallbacks += sum(counters.into_fallback);
@@ -97,6 +99,7 @@ std::vector<ClusterLimitReport> ClusterLimits::begin_reports() const {
     if (const auto gone = gone_.find(limit.name); gone != gone_.end()) all[i] = gone->second;
     const InForce& in_force = in_force_.at(limit.name);
     all[i].name = limit.name;
+    all[i].strategy = strategy_name(limit.cluster.strategy);
     all[i].state = word_for(LeaseState::cold);
     all[i].reason = words_on(LeaseReason::start);
     all[i].limit = std::min(in_force.rate, limit.cluster.max_rate.value_or(in_force.rate));

@@ -43,10 +43,10 @@ class Words {
 };
 
 std::string line_of(const LeaseAsk& ask) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {:d} {:d} {:d} {:d}\n", ask.bucket, ask.config,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {:d} {:d} {:d} {:d} {:d}\n", ask.bucket, ask.config,
                      ask.rate.bits_per_second, ask.burst.value, ask.interval.count(), ask.lease.count(), ask.sequence,
                      ask.want.bits_per_second, ask.need.value, ask.give_back.value, ask.debt.value,
-                     ask.local_rate.bits_per_second, ask.in_fallback, ask.leaving, ask.reserve, ask.observe);
+                     ask.local_rate.bits_per_second, ask.in_fallback, ask.leaving, ask.reserve, ask.observe, ask.tell);
 }
 
 std::optional<LeaseAsk> parse_ask(std::string_view line) {
@@ -55,7 +55,7 @@ std::optional<LeaseAsk> parse_ask(std::string_view line) {
   words(ask.bucket), words(ask.config), words(ask.rate), words(ask.burst), words(ask.interval), words(ask.lease);
   words(ask.sequence), words(ask.want), words(ask.need), words(ask.give_back);
   words(ask.debt), words(ask.local_rate);
-  words(ask.in_fallback), words(ask.leaving), words(ask.reserve), words(ask.observe);
+  words(ask.in_fallback), words(ask.leaving), words(ask.reserve), words(ask.observe), words(ask.tell);
   return words.good() ? std::optional(ask) : std::nullopt;
 }
 
@@ -111,6 +111,27 @@ std::optional<LeaseAsks> LeaseAsks::parse(std::string_view text) {
     asks.asks.push_back(*ask);
   }
   return asks;
+}
+
+std::string SpentElsewhere::line() const {
+  return fmt::format("{} {} {}\n", bucket, bytes.value, redis_time_us);
+}
+
+std::vector<SpentElsewhere> parse_spent_elsewhere(std::string_view text) {
+  std::vector<SpentElsewhere> all;
+  while (!text.empty()) {
+    SpentElsewhere spent;
+    Words words(take_line(text));
+    words(spent.bucket), words(spent.bytes), words(spent.redis_time_us);
+    if (words.good()) all.push_back(std::move(spent));
+  }
+  return all;
+}
+
+std::optional<SpentElsewhere> spent_elsewhere(std::string_view published, std::string_view self) {
+  if (take_word(published) == self) return std::nullopt;
+  const std::vector<SpentElsewhere> all = parse_spent_elsewhere(published);
+  return all.size() == 1 ? std::optional(all.front()) : std::nullopt;
 }
 
 std::string lease_outcomes_text(const std::vector<LeaseOutcome>& outcomes) {

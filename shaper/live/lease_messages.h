@@ -29,6 +29,19 @@ struct LeaseOutcome {
   std::string reason;                 ///< why it failed, one word
 };
 
+/// What another host has spent of a bucket, and when that was settled.
+struct SpentElsewhere {
+  std::string bucket;
+  ByteCount bytes;
+  std::uint64_t redis_time_us = 0;
+
+  [[nodiscard]] std::string line() const;
+};
+/// Lines that are none are left out.
+[[nodiscard]] std::vector<SpentElsewhere> parse_spent_elsewhere(std::string_view text);
+/// As the script publishes it; nothing: it is none, or of the host `self`.
+[[nodiscard]] std::optional<SpentElsewhere> spent_elsewhere(std::string_view published, std::string_view self);
+
 [[nodiscard]] std::string lease_outcomes_text(const std::vector<LeaseOutcome>& outcomes);
 /// Lines that are none are left out.
 [[nodiscard]] std::vector<LeaseOutcome> parse_lease_outcomes(std::string_view text);

@@ -83,6 +83,16 @@ std::string format_command(std::span<const std::string> words) {
   return command;
 }
 
+/// What was published, if it is that and no answer.
+std::optional<std::string_view> published(const redisReply* reply) {
+  if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3) return std::nullopt;
+  const redisReply* kind = reply->element[0];
+  const redisReply* text = reply->element[2];
+  if (kind->type != REDIS_REPLY_STRING || text->type != REDIS_REPLY_STRING) return std::nullopt;
+  if (std::string_view(kind->str, kind->len) != "message") return std::nullopt;
+  return std::string_view(text->str, text->len);
+}
+
 }  // namespace
 
 void RedisConnection::FreeReader::operator()(redisReader* reader) const {
@@ -152,17 +162,20 @@ void RedisConnection::read_answers() {
   redisReaderFeed(reader_.get(), bytes.data(), static_cast<std::size_t>(count));
   while (state_ == State::up) {
     void* reply = nullptr;
-    if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK || (reply != nullptr && pending_.empty())) {
-      if (reply != nullptr) freeReplyObject(reply);
-      return lose("garbled");
-    }
+    if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK) return lose("garbled");
     if (reply == nullptr) break;
-    const Answered answered = std::move(pending_.front().answered);
-    pending_.pop_front();
-    answered(static_cast<const redisReply*>(reply), {});
+    take(static_cast<const redisReply*>(reply));
     freeReplyObject(reply);
   }
   set_timer();
+}
+
+void RedisConnection::take(const redisReply* reply) {
+  if (const auto message = published(reply); message && on_message_) return on_message_(*message);
+  if (pending_.empty()) return lose("garbled");
+  const Answered answered = std::move(pending_.front().answered);
+  pending_.pop_front();
+  answered(reply, {});
 }
 
 /// What waits for an answer is told that there is none.

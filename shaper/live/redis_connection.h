@@ -37,6 +37,9 @@ class RedisConnection {
   RedisConnection(const RedisConnection&) = delete;
   RedisConnection& operator=(const RedisConnection&) = delete;
 
+  /// Calls `on_message` with what is published to a channel that this connection has subscribed to.
+  void listen(std::function<void(std::string_view)> on_message) { on_message_ = std::move(on_message); }
+
   /// Sends a command. Without a connection it has failed at once.
   void call(std::span<const std::string> words, Nanos timeout, Answered answered);
 
@@ -56,6 +59,7 @@ class RedisConnection {
   void on_event(std::uint32_t events);
   void on_connected();
   void read_answers();
+  void take(const redisReply* reply);
   void write_out();
   void lose(std::string_view reason);
   void on_timer();
@@ -65,6 +69,7 @@ class RedisConnection {
   Timer timer_;
   std::string address_;
   std::function<void()> on_up_;
+  std::function<void(std::string_view)> on_message_;
   State state_ = State::down;
   Fd fd_;
   std::unique_ptr<redisReader, FreeReader> reader_;

@@ -2,6 +2,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -16,6 +17,12 @@ namespace {
 
 /// For commands that nothing waits for.
 constexpr std::chrono::seconds kPatience{1};
+
+/// What others spend is passed on together.
+constexpr std::chrono::milliseconds kTogether{2};
+
+/// The channel of the script's `tell`.
+constexpr const char* kSpentChannel = "dl:{0}:spent";
 
 std::uint64_t microseconds_since_1970() {
   const auto time = std::chrono::system_clock::now().time_since_epoch();
@@ -44,7 +51,9 @@ std::optional<std::vector<std::int64_t>> integers_of(const redisReply* reply) {
 RedisHelper::RedisHelper(EventLoop& loop, Fd channel)
     : loop_(loop),
       supervisor_(
-          loop, std::move(channel), [this](const Request& message) { on_message(message); }, [this] { loop_.stop(); }) {
+          loop, std::move(channel), [this](const Request& message) { on_message(message); }, [this] { loop_.stop(); }),
+      still_there_(loop, [this] { ask_listener({"PING"}); }),
+      pass_on_(loop, [this] { supervisor_.send("spent", std::exchange(spent_, {})); }) {
   host_.incarnation = microseconds_since_1970();
 }
 
@@ -59,11 +68,12 @@ void RedisHelper::on_message(const Request& message) {
 /// Four lines: this host's name, the server's address, user and password.
 void RedisHelper::connect(std::string_view settings) {
   host_.id = take_line(settings);
-  std::string address(take_line(settings));
+  address_ = take_line(settings);
+  listener_.reset();
   const std::string_view user = take_line(settings);
   const std::string_view password = take_line(settings);
   if (!password.empty()) login_ = {"AUTH", std::string(user.empty() ? "default" : user), std::string(password)};
-  redis_ = std::make_unique<RedisConnection>(loop_, std::move(address), [this] { greet(); });
+  redis_ = std::make_unique<RedisConnection>(loop_, address_, [this] { greet(); });
 }
 
 /// A server that lets nobody in answers to small commands only. One that has started anew, or was promoted, does not
@@ -87,6 +97,8 @@ void RedisHelper::ask(LeaseAsks asks, bool whole_script) {
     if (redis_->up() && monotonic_now() - greeted_ > kPatience) greet();
     return tell(asks, nullptr, barred_);
   }
+  const bool tells = std::any_of(asks.asks.begin(), asks.asks.end(), [](const LeaseAsk& ask) { return ask.tell; });
+  if (tells && !listener_) listen();
   const LeaseCall call = lease_call(host_, asks.asks);
   std::vector<std::string> words{whole_script ? "EVAL" : "EVALSHA",
                                  std::string(whole_script ? kGrantsScript : kGrantsScriptSha1),
@@ -102,6 +114,29 @@ void RedisHelper::ask(LeaseAsks asks, bool whole_script) {
                  }
                  tell(asks, reply, failure);
                });
+}
+
+/// A dead path is noticed by a question now and then: on this connection nothing else is said.
+void RedisHelper::listen() {
+  listener_ = std::make_unique<RedisConnection>(loop_, address_, [this] { subscribe(); });
+  listener_->listen([this](std::string_view text) { on_published(text); });
+  still_there_.repeat(kPatience);
+}
+
+void RedisHelper::subscribe() {
+  if (!login_.empty()) ask_listener(login_);
+  ask_listener({"SUBSCRIBE", kSpentChannel});
+}
+
+void RedisHelper::ask_listener(const std::vector<std::string>& words) {
+  if (listener_) listener_->call(words, kPatience, [](const redisReply*, std::string_view) {});
+}
+
+void RedisHelper::on_published(std::string_view text) {
+  const auto spent = spent_elsewhere(text, host_.id);
+  if (!spent) return;
+  if (spent_.empty()) pass_on_.set(monotonic_now() + kTogether);
+  spent_ += spent->line();
 }
 
 void RedisHelper::tell(const LeaseAsks& asks, const redisReply* reply, std::string_view failure) {

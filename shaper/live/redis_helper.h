@@ -13,6 +13,7 @@
 #include "shaper/live/event_loop.h"
 #include "shaper/live/lease_messages.h"
 #include "shaper/live/redis_connection.h"
+#include "shaper/live/timer.h"
 
 namespace shaper {
 
@@ -26,13 +27,22 @@ class RedisHelper {
   void connect(std::string_view settings);
   void greet();
   void ask(LeaseAsks asks, bool whole_script);
+  void listen();
+  void subscribe();
+  void ask_listener(const std::vector<std::string>& words);
+  void on_published(std::string_view text);
   void tell(const LeaseAsks& asks, const redisReply* reply, std::string_view failure);
 
   EventLoop& loop_;
   Channel supervisor_;
   LeaseHost host_;
+  std::string address_;
   std::vector<std::string> login_;  // a command; empty: none is needed
   std::unique_ptr<RedisConnection> redis_;
+  std::unique_ptr<RedisConnection> listener_;  // where a limit needs it: what other hosts spend comes there
+  Timer still_there_;
+  Timer pass_on_;
+  std::string spent_;   // elsewhere, to be passed on
   std::string barred_;  // why the server does not let us in; empty: it does
   Instant greeted_;
 };

@@ -55,6 +55,7 @@ void add_lease_states(std::vector<LimitReport>& limits, const std::optional<Clus
     for (LimitReport& limit : limits) {
       if (limit.name != lease.name) continue;
       limit.state = lease.state;
+      limit.strategy = lease.strategy;
       limit.wait = lease.wait;
     }
   }

@@ -58,6 +58,8 @@ void Service::on_supervisor(const Request& message) {
     cluster_.on_outcomes(message.body);
   } else if (verb == "connected") {
     cluster_.on_connected();
+  } else if (verb == "spent") {
+    cluster_.on_spent(message.body);
   } else if (verb == "no-script") {
     cluster_.on_no_script();
   } else if (verb == "owned") {

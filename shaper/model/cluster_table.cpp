@@ -14,12 +14,14 @@ double milliseconds(Nanos time) {
 std::string limits_table(const std::vector<ClusterLimitReport>& limits) {
   TextTable table;
   table.words("limit", column(limits, [](auto& row) { return terminal_text(row.name); }));
+  table.words("strategy", column(limits, [](auto& row) { return terminal_text(row.strategy); }));
   table.words("state", column(limits, [](auto& row) { return terminal_text(row.state); }));
   table.numbers("buckets", column(limits, [](auto& row) { return Cell(row.buckets); }), plain_units());
   table.numbers("hosts", column(limits, [](auto& row) { return Cell(row.members); }), plain_units());
   table.numbers("rate", column(limits, [](auto& row) { return bits(row.limit); }), rate_units());
   table.numbers("share", column(limits, [](auto& row) { return bits(row.share); }), rate_units());
   table.numbers("granted", column(limits, [](auto& row) { return bytes(row.granted); }), size_units());
+  table.numbers("settled", column(limits, [](auto& row) { return bytes(row.settled); }), size_units());
   table.numbers("returned", column(limits, [](auto& row) { return bytes(row.returned); }), size_units());
   table.numbers("unmetered", column(limits, [](auto& row) { return bytes(row.unmetered); }), size_units());
   table.numbers("fallbacks", column(limits, [](auto& row) { return Cell(row.fallbacks); }), plain_units());

@@ -16,9 +16,10 @@ constexpr std::array kWithoutRedisWords{Word<WithoutRedis>{"reject", WithoutRedi
                                         Word<WithoutRedis>{"allow", WithoutRedis::allow},
                                         Word<WithoutRedis>{"degrade", WithoutRedis::degrade}};
 
-enum class Strategy : std::uint8_t { grants };
-constexpr std::array kStrategyWords{Word<Strategy>{"grants", Strategy::grants}, Word<Strategy>{"remote", {}},
-                                    Word<Strategy>{"poll", {}}, Word<Strategy>{"push", {}}};
+constexpr std::array kStrategyWords{Word<Strategy>{strategy_name(Strategy::grants), Strategy::grants},
+                                    Word<Strategy>{strategy_name(Strategy::remote), Strategy::remote},
+                                    Word<Strategy>{strategy_name(Strategy::poll), Strategy::poll},
+                                    Word<Strategy>{strategy_name(Strategy::push), Strategy::push}};
 
 constexpr std::array<std::string_view, 6> kKeysOfClusterLimits{"without_redis", "reserve",  "observe",
                                                                "local_rate",    "strategy", "max_rate"};
@@ -89,10 +90,14 @@ ClusterRule read_cluster_rule(const TableReader& reader, const LimitPolicy& limi
     }
     return rule;
   }
-  static_cast<void>(reader.word<Strategy>("strategy", kStrategyWords));
+  rule.strategy = reader.word<Strategy>("strategy", kStrategyWords).value_or(rule.strategy);
   rule.without_redis = reader.word<WithoutRedis>("without_redis", kWithoutRedisWords).value_or(rule.without_redis);
   rule.reserve = reader.boolean("reserve").value_or(false);
   rule.observe = reader.boolean("observe").value_or(false);
+  if (rule.observe && rule.strategy != Strategy::grants) {
+    reader.diagnostics().error(reader.position_of("observe"),
+                               "what is observed is what \"grants\" would do: leave \"strategy\" out");
+  }
   rule.local_rate = reader.rate("local_rate");
   rule.max_rate = reader.rate("max_rate");
   return rule;

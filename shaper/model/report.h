@@ -112,7 +112,8 @@ struct LimitReport {
   ByteCount late_bytes;
   std::uint64_t other_flows = 0;        ///< of more keys than there may be: they share one bucket
   std::optional<std::string> selector;  ///< of a live limit: the flows that it is for
-  std::optional<Nanos> wait;            ///< of a limit over several hosts: as in ClusterLimitReport
+  std::optional<std::string> strategy;  ///< of a limit over several hosts
+  std::optional<Nanos> wait;            ///< of such a limit: as in ClusterLimitReport
   ByteCount wire_bytes;                 ///< sent by all buckets together
 };
 
@@ -189,6 +190,7 @@ using NamedCounts = std::map<std::string, std::uint64_t>;
 /// A limit over several hosts, as this one sees it; with `by`, all its buckets together.
 struct ClusterLimitReport {
   std::string name;
+  std::string strategy;           ///< as in the policy
   std::string state;              ///< cold, leased or fallback: the worst of its buckets
   std::string reason;             ///< as a part of a sentence
   std::string advice;             ///< what to do about it; not in JSON: it is in the warnings
@@ -207,6 +209,8 @@ struct ClusterLimitReport {
   ByteCount wallet;                ///< granted, and not spent yet
   ByteCount sent;                  ///< what was charged, in fallback too
   ByteCount debt;                  ///< sent beyond the wallet by packets that are larger than a grant
+  ByteCount settled;               ///< by `poll` and `push`: taken out of the bucket after it was sent
+  std::uint64_t told = 0;          ///< by `push`: how often others have told what they spent
   DataRate want;                   ///< what this host's traffic could use, by its latest ask
   std::optional<Nanos> lease_age;  ///< since the latest answer; of several buckets, the oldest that is in use
   std::optional<ByteCount> lacks;  ///< what the bucket in Redis lacks to be full; absent with `by`

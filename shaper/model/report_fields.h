@@ -109,6 +109,7 @@ void fields(Visit& visit, Either<LimitReport> auto& limit) {
   visit("late_bytes", limit.late_bytes);
   visit("other_flows", limit.other_flows);
   visit("selector", limit.selector);
+  visit("strategy", limit.strategy);
   visit("wait_us", limit.wait);
   visit("wire_bytes", limit.wire_bytes);
 }
@@ -194,6 +195,7 @@ void fields(Visit& visit, Either<FlowsReport> auto& report) {
 template <typename Visit>
 void fields(Visit& visit, Either<ClusterLimitReport> auto& limit) {
   visit("name", limit.name);
+  visit("strategy", limit.strategy);
   visit("state", limit.state);
   visit("reason", limit.reason);
   visit("limit_bps", limit.limit);
@@ -214,6 +216,8 @@ void fields(Visit& visit, Either<ClusterLimitReport> auto& limit) {
   visit("wallet_bytes", limit.wallet);
   visit("sent_bytes", limit.sent);
   visit("debt_bytes", limit.debt);
+  visit("settled_bytes", limit.settled);
+  visit("told", limit.told);
   visit("want_bps", limit.want);
   visit("lease_age_us", limit.lease_age);
   visit("bucket_bytes", limit.lacks);

@@ -59,10 +59,17 @@ std::string class_table(const std::vector<ClassReport>& classes) {
   return table.text();
 }
 
+/// Over several hosts with the strategy, unless it is the usual one.
+std::string scope_text(const LimitReport& limit) {
+  std::string text(scope_name(limit.scope));
+  if (limit.strategy.value_or("grants") != "grants") text += ", " + terminal_text(*limit.strategy);
+  return text;
+}
+
 std::string limit_table(const std::vector<LimitReport>& limits) {
   TextTable table;
   table.words("named limit", column(limits, [](auto& row) { return terminal_text(row.name); }));
-  table.words("scope", column(limits, [](auto& row) { return std::string(scope_name(row.scope)); }));
+  table.words("scope", column(limits, [](auto& row) { return scope_text(row); }));
   table.words("state", column(limits, [](auto& row) { return terminal_text(row.state); }));
   table.words("each", column(limits, [](auto& row) { return terminal_text(row.by.value_or("-")); }));
   table.numbers("keys", column(limits, [](auto& row) { return row.by ? Cell(row.keys) : Cell(); }), plain_units());
