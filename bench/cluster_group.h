@@ -128,6 +128,12 @@ class Group : public HostGroup {
       ways_[host.number]->connected = now();
       return host.connected();
     }
+    if (message.verb == "spent") {
+      for (const SpentElsewhere& spent : parse_spent_elsewhere(message.body)) {
+        if (!host.cut_off) host.hear_of(spent.bytes, spent.redis_time_us);
+      }
+      return;
+    }
     for (const LeaseOutcome& outcome : parse_lease_outcomes(message.body)) {
       if (outcome.sequence == ways_[host.number]->sequence) on_outcome(host, outcome);
     }

@@ -24,7 +24,7 @@ TEST(LeaseMessages, AsksAreReadAsTheyWereWritten) {
   ask.local_rate = {9};
   ask.in_fallback = ask.reserve = ask.observe = true;
   LeaseAsk leaving = ask;
-  leaving.leaving = true;
+  leaving.leaving = leaving.tell = true;
   const LeaseAsks asks{50ms, {ask, leaving}};
   const auto read = LeaseAsks::parse(asks.text());
   ASSERT_TRUE(read);
@@ -53,8 +53,22 @@ TEST(LeaseMessages, OutcomesAreReadAsTheyWereWritten) {
   EXPECT_EQ(read[1].reason, "timeout");
 }
 
+TEST(LeaseMessages, WhatOthersSpentIsReadAsItWasPublished) {
+  const auto spent = spent_elsewhere("h2 a/::1 1500 1758500000123456", "h1");
+  ASSERT_TRUE(spent);
+  const auto read = parse_spent_elsewhere(spent->line() + "x\n" + spent->line());
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[1].bucket, "a/::1");
+  EXPECT_EQ(read[1].bytes.value, 1'500U);
+  EXPECT_EQ(read[1].redis_time_us, 1'758'500'000'123'456U);
+  EXPECT_FALSE(spent_elsewhere("h1 a 1500 1758500000123456", "h1")) << "our own";
+  for (const char* text : {"", "h2", "h2 a", "h2 a 1", "h2 a x 1", "h2 a -1 1"}) {
+    EXPECT_FALSE(spent_elsewhere(text, "h1")) << text;
+  }
+}
+
 TEST(LeaseMessages, WhatIsNoneIsLeftOut) {
-  for (const char* text : {"", "x\n", "1\nb 1 2\n", "1\nb 1 1 1 1 1 1 1 1 1 1 1 0 0 0 0 0\n"})
+  for (const char* text : {"", "x\n", "1\nb 1 2\n", "1\nb 1 1 1 1 1 1 1 1 1 1 1 0 0 0 0 0 0\n"})
     EXPECT_FALSE(LeaseAsks::parse(text)) << text;
   for (const char* text : {"", "failed\n", "failed a 1\n", "answered a 1 9 0 0 0 0 0 0 0 0 0 0\n", "other a 1 x\n"})
     EXPECT_TRUE(parse_lease_outcomes(text).empty()) << text;
