@@ -221,7 +221,7 @@ std::optional<Instant> Lease::next_call() const {
       at(std::max(*sent_ + kShortestGap, seen_at_ + std::max(kShortestLook, lasts() / 2)));
     }
   }
-  if (!asks_ahead() && state_ == LeaseState::leased && wanted().value > 0) {
+  if (!asks_ahead() && state_ == LeaseState::leased) {
     at(seen_at_ + std::min(kShortestLook, shortest_gap()));
   }
   if (const auto begin = fallback_begin()) at(*begin);
