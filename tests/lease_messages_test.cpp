@@ -62,7 +62,7 @@ TEST(LeaseMessages, WhatOthersSpentIsReadAsItWasPublished) {
   EXPECT_EQ(read[1].bytes.value, 1'500U);
   EXPECT_EQ(read[1].redis_time_us, 1'758'500'000'123'456U);
   EXPECT_FALSE(spent_elsewhere("h1 a 1500 1758500000123456", "h1")) << "our own";
-  for (const char* text : {"", "h2", "h2 a", "h2 a 1", "h2 a x 1", "h2 a -1 1"}) {
+  for (const char* text : {"", "h2", "h2 a", "h2 a 1", "h2 a x 1", "h2 a -1 1", "h2 a 1073741825 1"}) {
     EXPECT_FALSE(spent_elsewhere(text, "h1")) << text;
   }
 }

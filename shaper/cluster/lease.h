@@ -3,7 +3,8 @@
 //
 // The script deducts what it grants before it may be spent; what this host does not need it hands back. So whatever is
 // lost, doubled or late, no byte is minted here: an ask is repeated with the same sequence and the same give-back until
-// it is answered, each answer counts once, and bytes that this host gave itself are never given back.
+// it is answered, each answer counts once, and bytes that this host gave itself are never given back. By other
+// strategies a host spends first and owes it then: that is repeated in the same way.
 //
 // Pure: told the time, no clock, no socket. After anything has happened, and at next_call(), in this order: on_answer()
 // or on_failure(); on_demand() with what the core says, all grants so far included; take_back() and taken(); grant();

@@ -131,7 +131,8 @@ std::vector<SpentElsewhere> parse_spent_elsewhere(std::string_view text) {
 std::optional<SpentElsewhere> spent_elsewhere(std::string_view published, std::string_view self) {
   if (take_word(published) == self) return std::nullopt;
   const std::vector<SpentElsewhere> all = parse_spent_elsewhere(published);
-  return all.size() == 1 ? std::optional(all.front()) : std::nullopt;
+  const bool good = all.size() == 1 && all.front().bytes <= kDeepestBucket;  // no ask owes more than the script counts
+  return good ? std::optional(all.front()) : std::nullopt;
 }
 
 std::string lease_outcomes_text(const std::vector<LeaseOutcome>& outcomes) {
