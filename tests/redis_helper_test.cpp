@@ -110,6 +110,9 @@ TEST_F(RedisHelperTest, ListensOnlyWhereSomebodyTells) {
   asks(one, 30'000, false);
   asks(two, 30'000, false);
   EXPECT_EQ(listeners(), 0);
+  asks(one, 30'000, true);
+  until([this] { return listeners() == 1; });
+  until([this] { return listeners() == 0; });  // some seconds after the last time
 }
 
 TEST_F(RedisHelperTest, ADebtIsOwedInFull) {

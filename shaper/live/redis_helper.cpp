@@ -18,6 +18,9 @@ namespace {
 /// For commands that nothing waits for.
 constexpr std::chrono::seconds kPatience{1};
 
+/// Who has told nothing for so long need not hear either.
+constexpr std::chrono::seconds kListensFor{3};
+
 /// What others spend is passed on together.
 constexpr std::chrono::milliseconds kTogether{2};
 
@@ -52,7 +55,7 @@ RedisHelper::RedisHelper(EventLoop& loop, Fd channel)
     : loop_(loop),
       supervisor_(
           loop, std::move(channel), [this](const Request& message) { on_message(message); }, [this] { loop_.stop(); }),
-      still_there_(loop, [this] { ask_listener({"PING"}); }),
+      still_there_(loop, [this] { look_after_listener(); }),
       pass_on_(loop, [this] { supervisor_.send("spent", std::exchange(spent_, {})); }) {
   host_.incarnation = microseconds_since_1970();
 }
@@ -98,7 +101,7 @@ void RedisHelper::ask(LeaseAsks asks, bool whole_script) {
     return tell(asks, nullptr, barred_);
   }
   const bool tells = std::any_of(asks.asks.begin(), asks.asks.end(), [](const LeaseAsk& ask) { return ask.tell; });
-  if (tells && !listener_) listen();
+  if (tells) listen();
   const LeaseCall call = lease_call(host_, asks.asks);
   std::vector<std::string> words{whole_script ? "EVAL" : "EVALSHA",
                                  std::string(whole_script ? kGrantsScript : kGrantsScriptSha1),
@@ -116,8 +119,9 @@ void RedisHelper::ask(LeaseAsks asks, bool whole_script) {
                });
 }
 
-/// A dead path is noticed by a question now and then: on this connection nothing else is said.
 void RedisHelper::listen() {
+  told_ = monotonic_now();
+  if (listener_) return;
   listener_ = std::make_unique<RedisConnection>(loop_, address_, [this] { subscribe(); });
   listener_->listen([this](std::string_view text) { on_published(text); });
   still_there_.repeat(kPatience);
@@ -126,6 +130,13 @@ void RedisHelper::listen() {
 void RedisHelper::subscribe() {
   if (!login_.empty()) ask_listener(login_);
   ask_listener({"SUBSCRIBE", kSpentChannel});
+}
+
+/// A dead path is noticed by a question now and then: on this connection nothing else is said.
+void RedisHelper::look_after_listener() {
+  if (monotonic_now() - told_ <= kListensFor) return ask_listener({"PING"});
+  listener_.reset();
+  still_there_.set(std::nullopt);
 }
 
 void RedisHelper::ask_listener(const std::vector<std::string>& words) {

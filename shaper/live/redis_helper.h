@@ -29,6 +29,7 @@ class RedisHelper {
   void ask(LeaseAsks asks, bool whole_script);
   void listen();
   void subscribe();
+  void look_after_listener();
   void ask_listener(const std::vector<std::string>& words);
   void on_published(std::string_view text);
   void tell(const LeaseAsks& asks, const redisReply* reply, std::string_view failure);
@@ -40,6 +41,7 @@ class RedisHelper {
   std::vector<std::string> login_;  // a command; empty: none is needed
   std::unique_ptr<RedisConnection> redis_;
   std::unique_ptr<RedisConnection> listener_;  // where a limit needs it: what other hosts spend comes there
+  Instant told_;                               // for the last time
   Timer still_there_;
   Timer pass_on_;
   std::string spent_;   // elsewhere, to be passed on
