@@ -20,9 +20,12 @@ inline ClusterReport cluster_report() {
   report.clock_offset = -1'500us;
   ClusterLimitReport& limit = report.limits.emplace_back();
   limit.name = "tenant-a";
+  limit.strategy = "push";
   limit.state = "leased";
   limit.limit = DataRate{200'000'000};
   limit.sent = {123'456};
+  limit.settled = {120'000};
+  limit.told = 7;
   limit.lease_age = 12ms;
   limit.lacks = {1'000};
   limit.wait = 2ms;

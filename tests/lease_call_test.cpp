@@ -79,7 +79,7 @@ TEST(LeaseReply, IsRefusedWhenImpossible) {
                {0, -1, about + "status"},
                {1, -1, about + "grant"},
                {1, 1'073'741'825, about + "grant"},
-               {2, -9'001, about + "number of tokens"},
+               {2, -1'073'741'825, about + "number of tokens"},
                {2, 9'001, about + "number of tokens"},
                {3, -1, about + "share"},
                {4, 2, about + "word on contention"},

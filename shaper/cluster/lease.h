@@ -166,7 +166,9 @@ class Lease {
 
   // By strategy (lease_strategy.cpp).
   [[nodiscard]] bool asks_ahead() const { return policy_.strategy == Strategy::grants; }
-  [[nodiscard]] bool settles() const { return policy_.strategy >= Strategy::poll; }
+  [[nodiscard]] bool settles() const {
+    return policy_.strategy == Strategy::poll || policy_.strategy == Strategy::push;
+  }
   [[nodiscard]] bool hurries() const;
   [[nodiscard]] Nanos shortest_gap() const;
   [[nodiscard]] ByteCount kept() const;
