@@ -14,9 +14,7 @@ ExitCode cluster_show(bool json) {
     std::puts(answer.c_str());
     return ExitCode::done;
   }
-  const auto report = parse_cluster(answer);
-  if (!report) throw CommandError(ExitCode::failed, report.error());
-  std::fputs(cluster_table(*report).c_str(), stdout);
+  std::fputs(cluster_table(read_cluster(answer, daemon)).c_str(), stdout);
   return ExitCode::done;
 }
 

@@ -13,6 +13,7 @@
 #include "shaper/live/child_process.h"
 #include "shaper/live/daemon.h"
 #include "shaper/live/nfqueue.h"
+#include "shaper/version.h"
 
 namespace shaper::cli {
 namespace {
@@ -21,6 +22,25 @@ constexpr std::chrono::seconds kStartLimit{10};
 
 constexpr const char* kNoPermission =
     "no permission: CAP_NET_ADMIN is missing; run as root, or in a user namespace of your own (unshare -Urn)";
+
+std::string advice_on(ControlClient& daemon) {
+  const Response version = daemon.request("ping");
+  return version.status == ResponseStatus::ok ? version_advice(version.body) : "";
+}
+
+/// `text`, and what to do where the daemon is of another version.
+std::string with_advice(std::string text, ControlClient& daemon) {
+  const std::string advice = advice_on(daemon);
+  return advice.empty() ? text : fmt::format("{}; {}", text, advice);
+}
+
+template <typename Report>
+Report understood(tl::expected<Report, std::string> report, ControlClient& daemon) {
+  if (report) return *std::move(report);
+  const std::string advice = advice_on(daemon);
+  throw CommandError(ExitCode::failed,
+                     advice.empty() ? report.error() : "the daemon's answer is not understood; " + advice);
+}
 
 }  // namespace
 
@@ -57,11 +77,28 @@ std::string ask(ControlClient& daemon, std::string_view verb, std::string_view b
     case ResponseStatus::ok:
       return std::move(response.body);
     case ResponseStatus::policy:
-      throw PolicyError(response.body);
+      throw PolicyError(with_advice(response.body, daemon));
     case ResponseStatus::refused:
       break;
   }
+  if (response.body == kUnknownRequest) throw CommandError(ExitCode::failed, with_advice(response.body, daemon));
   throw CommandError(response.body == kMayNotChange ? ExitCode::no_permission : ExitCode::failed, response.body);
+}
+
+StatusReport ask_status(ControlClient& daemon) {
+  StatusReport report = understood(parse_status(ask(daemon, "status")), daemon);
+  if (std::string advice = version_advice(report.version); !advice.empty()) {
+    report.warnings.push_back(std::move(advice));
+  }
+  return report;
+}
+
+FlowsReport ask_flows(ControlClient& daemon) {
+  return understood(parse_flows(ask(daemon, "flows")), daemon);
+}
+
+ClusterReport read_cluster(const std::string& answer, ControlClient& daemon) {
+  return understood(parse_cluster(answer), daemon);
 }
 
 void require_permission() {

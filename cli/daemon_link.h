@@ -8,6 +8,7 @@
 #include "shaper/live/control_client.h"
 #include "shaper/live/runtime_folder.h"
 #include "shaper/live/undo_record.h"
+#include "shaper/model/report.h"
 
 namespace shaper::cli {
 
@@ -22,6 +23,11 @@ namespace shaper::cli {
 
 /// The body of an answer that is `ok`; throws CommandError for another one.
 [[nodiscard]] std::string ask(ControlClient& daemon, std::string_view verb, std::string_view body = "");
+
+/// What the daemon reports. Throws CommandError, with a word about versions where theirs differ.
+[[nodiscard]] StatusReport ask_status(ControlClient& daemon);
+[[nodiscard]] FlowsReport ask_flows(ControlClient& daemon);
+[[nodiscard]] ClusterReport read_cluster(const std::string& answer, ControlClient& daemon);
 
 /// Throws CommandError (exit code 4) unless we may bind queues and change rules here.
 void require_permission();

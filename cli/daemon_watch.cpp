@@ -129,11 +129,9 @@ void DaemonWatch::look() {
   if (status_pace_.due <= start) {
     status_pace_.due = start + interval;  // should it fail
     find_daemon();
-    auto status = parse_status(ask(*daemon_, "status"));
-    if (!status) throw CommandError(ExitCode::failed, status.error());
     News news;
+    news.status = ask_status(*daemon_);
     news.time = monotonic_now();
-    news.status = std::move(*status);
     status_pace_.took_from(start, interval);
     news.status_every = status_pace_.longer(interval);
     tell(std::move(news));
@@ -143,10 +141,8 @@ void DaemonWatch::look() {
 
 void DaemonWatch::look_at_flows(Nanos interval) {
   const Instant start = monotonic_now();
-  auto flows = parse_flows(ask(*daemon_, "flows"));
-  if (!flows) throw CommandError(ExitCode::failed, flows.error());
   News news;
-  news.flows = std::move(*flows);
+  news.flows = ask_flows(*daemon_);
   flows_pace_.took_from(start, interval);
   news.flows_every = flows_pace_.longer(interval);
   tell(std::move(news));

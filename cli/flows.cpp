@@ -36,9 +36,7 @@ Look look() {
   Look result;
   result.time = steady_clock::now();
   result.utc = rfc3339(std::chrono::system_clock::now().time_since_epoch());
-  auto report = parse_flows(ask(daemon, "flows"));
-  if (!report) throw CommandError(ExitCode::failed, report.error());
-  result.report = std::move(*report);
+  result.report = ask_flows(daemon);
   return result;
 }
 
@@ -81,10 +79,9 @@ FlowFilter filter_of(const FlowsOptions& options) {
 /// A name that no class has would show no flows, as if nothing were sent.
 void require_class(const std::string& name) {
   ControlClient daemon = connect_or_fail();
-  const auto status = parse_status(ask(daemon, "status"));
-  if (!status) throw CommandError(ExitCode::failed, status.error());
+  const StatusReport status = ask_status(daemon);
   std::vector<std::string> names;
-  for (const ClassReport& row : status->classes) names.push_back(row.name);
+  for (const ClassReport& row : status.classes) names.push_back(row.name);
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
   wrong_value(fmt::format("--class: no class is called '{}'; there are: {}", terminal_text(name),
                           terminal_text(fmt::format("{}", fmt::join(names, ", ")))));

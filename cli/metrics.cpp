@@ -18,9 +18,7 @@ std::optional<ClusterReport> ask_cluster(ControlClient& daemon, const StatusRepo
   if (std::none_of(status.limits.begin(), status.limits.end(), over_hosts)) return std::nullopt;
   const Response answer = daemon.request("cluster", "");
   if (answer.status != ResponseStatus::ok) return std::nullopt;
-  auto report = parse_cluster(answer.body);
-  if (!report) throw CommandError(ExitCode::failed, report.error());
-  return *std::move(report);
+  return read_cluster(answer.body, daemon);
 }
 
 }  // namespace
@@ -32,10 +30,9 @@ ExitCode metrics() {
     std::fputs(metrics_text(report_without_daemon(folder), nullptr).c_str(), stdout);
     return say_no_daemon();
   }
-  const auto status = parse_status(ask(*daemon, "status"));
-  if (!status) throw CommandError(ExitCode::failed, status.error());
-  const auto cluster = ask_cluster(*daemon, *status);
-  std::fputs(metrics_text(*status, cluster ? &*cluster : nullptr).c_str(), stdout);
+  const StatusReport status = ask_status(*daemon);
+  const auto cluster = ask_cluster(*daemon, status);
+  std::fputs(metrics_text(status, cluster ? &*cluster : nullptr).c_str(), stdout);
   return ExitCode::done;
 }
 

@@ -162,24 +162,23 @@ ExitCode tend(bool repair) {
   require_permission();
   const FoundIptables iptables = iptables_in_use(find_folder());
   ControlClient daemon = connect_or_fail();
-  auto report = parse_status(ask(daemon, "status"));
-  if (!report) throw CommandError(ExitCode::failed, report.error());
+  StatusReport report = ask_status(daemon);
   std::string text;
   const auto look = [&] {
-    report->warnings.clear();
-    report->rules.reset();
-    add_rules(*report, iptables);
+    report.warnings.clear();
+    report.rules.reset();
+    add_rules(report, iptables);
   };
   look();
-  if (repair && report->rules == RulesStatus::missing) {
-    text = fmt::format("{}\n{}\n", kRepaired, put_back(daemon, *report, iptables));
+  if (repair && report.rules == RulesStatus::missing) {
+    text = fmt::format("{}\n{}\n", kRepaired, put_back(daemon, report, iptables));
     look();
   } else {
-    text = report->rules ? fmt::format("{}\n", rules_status_name(*report->rules)) : "unknown\n";
+    text = report.rules ? fmt::format("{}\n", rules_status_name(*report.rules)) : "unknown\n";
   }
-  for (const std::string& warning : report->warnings) text += warning + '\n';
+  for (const std::string& warning : report.warnings) text += warning + '\n';
   std::fputs(text.c_str(), stdout);
-  guard_late_servers(daemon, *report);
+  guard_late_servers(daemon, report);
   return ExitCode::done;
 }
 
@@ -190,14 +189,13 @@ ExitCode status(bool json) {
     print(report_without_daemon(folder), json);
     return say_no_daemon();
   }
-  auto report = parse_status(ask(*daemon, "status"));
-  if (!report) throw CommandError(ExitCode::failed, report.error());
+  StatusReport report = ask_status(*daemon);
   if (probe_permission()) {
     const FoundIptables iptables = iptables_in_use(folder);
-    add_rules(*report, iptables);
-    add_other_programs(*report, iptables);
+    add_rules(report, iptables);
+    add_other_programs(report, iptables);
   }
-  print(*report, json);
+  print(report, json);
   return ExitCode::done;
 }
 

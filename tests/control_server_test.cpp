@@ -11,6 +11,7 @@
 
 #include "shaper/live/clock.h"
 #include "shaper/live/timer.h"
+#include "shaper/version.h"
 
 namespace shaper {
 namespace {
@@ -102,6 +103,22 @@ TEST_F(ControlServerTest, AndAllOfThem) {
   EXPECT_EQ(answers_to("shaper/1 slices 0\nshaper/1 echo 5\nhelloshaper/1 slices 0\n"),
             "ok 18\nslice slice slice ok 5\nhellook 18\nslice slice slice ");
   EXPECT_TRUE(closed_);
+}
+
+TEST_F(ControlServerTest, WhoSpeaksAnotherVersionOfTheProtocolIsToldSo) {
+  const std::string answer = answers_to("shaper/2 status 0\n");
+  EXPECT_EQ(answer.substr(0, answer.find(' ')), "refused");
+  EXPECT_NE(answer.find(std::string("the daemon is version ") + kVersion + ", which speaks shaper/1"),
+            std::string::npos)
+      << answer;
+  EXPECT_TRUE(closed_);
+}
+
+TEST_F(ControlServerTest, AndWhoSpeaksNoneOfThemIsNot) {
+  for (const char* request : {"GET / HTTP/1.1\n", "shaper/1 status many\n"}) {
+    EXPECT_EQ(answers_to(request), "") << request;
+    EXPECT_TRUE(closed_);
+  }
 }
 
 TEST_F(ControlServerTest, AlsoALongOne) {

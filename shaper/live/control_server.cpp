@@ -41,6 +41,11 @@ Peer peer_of(int fd) {
   return peer;
 }
 
+void add(Outbox& out, const Response& response) {
+  out.add(encode_head(response.status, response.body.size()));
+  out.add(response.body);
+}
+
 }  // namespace
 
 Fd listen_at(const std::string& path) {
@@ -95,7 +100,13 @@ bool ControlServer::read_requests(Client& client) {
   const ssize_t count = ::recv(client.fd.get(), bytes.data(), bytes.size(), 0);
   if (count < 0) return errno == EAGAIN || errno == EINTR;
   if (count == 0) client.asks_no_more = true;
-  if (!client.reader.feed({bytes.data(), static_cast<std::size_t>(count)})) return false;
+  if (!client.reader.feed({bytes.data(), static_cast<std::size_t>(count)})) {
+    if (const auto refusal = answer_to_other_protocol(client.reader.take_rest())) {
+      add(client.out, *refusal);
+      (void)client.out.send_to(client.fd.get());
+    }
+    return false;
+  }
   answer_requests(client);
   return true;
 }
@@ -112,8 +123,7 @@ void ControlServer::answer_requests(Client& client) {
       answer = Response{ResponseStatus::refused, error.what()};  // packets go on, whatever one request met
     }
     if (auto* response = std::get_if<Response>(&answer)) {
-      client.out.add(encode_head(response->status, response->body.size()));
-      client.out.add(response->body);
+      add(client.out, *response);
     } else if (auto* slices = std::get_if<Slices>(&answer)) {
       client.slices = std::move(*slices);
     } else {

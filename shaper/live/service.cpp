@@ -80,7 +80,7 @@ Service::Answer Service::answer(const Request& request, const Peer& peer) {
   if (verb == "events") return events();
   if (verb == "explain") return explain(request.body);
   if (verb == "cluster") return cluster();
-  return refused("this daemon does not know that request: it may be older than the command line");
+  return refused(std::string(kUnknownRequest));
 }
 
 bool Service::may_change(const Peer& peer) const {

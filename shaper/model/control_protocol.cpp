@@ -6,6 +6,8 @@
 #include <charconv>
 #include <utility>
 
+#include "shaper/version.h"
+
 namespace shaper {
 namespace {
 
@@ -57,6 +59,15 @@ std::string encode(const Request& request) {
 
 std::string encode_head(ResponseStatus status, std::size_t body_bytes) {
   return fmt::format("{} {}\n", kStatusNames[static_cast<std::size_t>(status)], body_bytes);
+}
+
+std::optional<Response> answer_to_other_protocol(std::string_view bytes) {
+  constexpr std::string_view kName = kProtocol.substr(0, kProtocol.find('/') + 1);
+  if (!bytes.starts_with(kName) || bytes.starts_with(kProtocol)) return std::nullopt;
+  return refused(
+      fmt::format("the daemon is version {}, which speaks {}and no other protocol: use the shaper that was "
+                  "installed with it, or end it ('shaper down' of that version) and start it anew",
+                  kVersion, kProtocol));
 }
 
 template <typename Message>

@@ -4,7 +4,8 @@
 //   response  ok|refused|policy BYTES\n  and so many bytes of body
 //
 // `refused` and `policy` carry a line for people: the daemon will not, or the policy is bad. The answer to `events` is
-// `ok 0` and then lines without end. A sender of anything else is cut off. docs/control-protocol.md lists the verbs.
+// `ok 0` and then lines without end. Another version of the protocol is
+// refused; a sender of anything else is cut off. docs/control-protocol.md lists the verbs.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,9 @@ inline constexpr std::size_t kLongestRequest = 8 * 1024 * 1024;
 
 /// How the daemon refuses a change to somebody who may not make it.
 inline constexpr std::string_view kMayNotChange = "only root and the policy's 'operators' may change what is shaped";
+
+/// How it refuses a verb of another version.
+inline constexpr std::string_view kUnknownRequest = "the daemon does not know this request";
 
 struct Request {
   std::string verb;
@@ -44,6 +48,9 @@ struct Response {
 [[nodiscard]] std::string encode(const Request& request);
 /// The first line of a response; its body follows.
 [[nodiscard]] std::string encode_head(ResponseStatus status, std::size_t body_bytes);
+
+/// What somebody is told who speaks another version of this protocol; nothing: `bytes` begin with none.
+[[nodiscard]] std::optional<Response> answer_to_other_protocol(std::string_view bytes);
 
 /// Puts a message together from the pieces in which a stream brings it.
 template <typename Message>
