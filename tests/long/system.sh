@@ -16,6 +16,11 @@ package_sources() {
         sed -En 's/^Debian bookworm[^ ]* (deb .*)/\1/p' | sort -u
 }
 
+# What a package depends on: the first of alternatives, without versions.
+dependencies() { # PACKAGE
+    dpkg-deb --field "$1" Depends | tr ',' '\n' | sed 's/[|(].*//; s/ //g'
+}
+
 make_root() { # FOLDER LOG PACKAGE...
     local sources packages=("${@:3}")
     sources=$(package_sources)
