@@ -125,24 +125,24 @@ TEST(LeaseStrategy, WithoutRedisEachKeepsToItsRule) {
     WithoutRedis rule;
     std::uint64_t least, most;
   };
-  for (const Case& each : {Case{WithoutRedis::reject, 0, 0}, Case{WithoutRedis::allow, 1'950, 2'050},
-                           Case{WithoutRedis::degrade, 990, 1'010}}) {
+  for (const Case& each : {Case{WithoutRedis::reject, 0, 0}, Case{WithoutRedis::allow, 1'900, 2'100},
+                           Case{WithoutRedis::degrade, 980, 1'020}}) {
     with_each([&](Strategy strategy, std::uint64_t seed) {
       Cluster cluster(kHosts, tenant(strategy, each.rule), seed);
       cluster.offer(kTwice);
-      cluster.run_for(3s);
+      cluster.run_for(2s);
       cluster.kill();
       cluster.run_for(300ms);
       EXPECT_EQ(cluster.in(LeaseState::fallback), kHosts);
-      cluster.run_for(2s);
-      EXPECT_GE(last(cluster, 2s), each.least);
-      EXPECT_LE(last(cluster, 2s), each.most);
+      cluster.run_for(1s);
+      EXPECT_GE(last(cluster, 1s), each.least);
+      EXPECT_LE(last(cluster, 1s), each.most);
       cluster.start_empty(300ms);
       cluster.run_for(2s);
       EXPECT_EQ(cluster.in(LeaseState::leased), kHosts);
-      cluster.run_for(5s);
-      EXPECT_LE(last(cluster, 5s), 1'080U) << "what was sent in fallback is forgotten";
-      EXPECT_GE(last(cluster, 5s), 920U);
+      cluster.run_for(3s);
+      EXPECT_LE(last(cluster, 3s), 1'120U) << "what was sent in fallback is forgotten";
+      EXPECT_GE(last(cluster, 3s), 880U);
     });
   }
 }
@@ -155,10 +155,10 @@ TEST(LeaseStrategy, HalfTheHostsAreCutOff) {
       policy.hosts = kHosts;
       Cluster cluster(kHosts, policy, seed);
       cluster.offer(kTwice);
-      cluster.run_for(3s);
+      cluster.run_for(2s);
       for (std::size_t n = 0; n < kHosts / 2; ++n) cluster.host(n).cut_off = true;
-      cluster.run_for(10s);
-      EXPECT_LE(last(cluster, 10s), reserve ? 1'040U : 1'530U);
+      cluster.run_for(6s);
+      EXPECT_LE(last(cluster, 6s), reserve ? 1'060U : 1'560U);
     });
   }
 }
@@ -193,12 +193,12 @@ TEST(LeaseStrategy, TheClockOfRedisIsSet) {
   with_each([](Strategy strategy, std::uint64_t seed) {
     Cluster cluster(kHosts, tenant(strategy), seed);
     cluster.offer(kTwice);
-    cluster.run_for(3s);
+    cluster.run_for(2s);
     for (const std::int64_t moved : {-3'600'000'000, 3'600'000'000}) {
       cluster.redis.shift_clock(moved);
-      cluster.run_for(5s);
-      EXPECT_LE(last(cluster, 5s), 1'080U);
-      EXPECT_GE(last(cluster, 5s), 920U);
+      cluster.run_for(3s);
+      EXPECT_LE(last(cluster, 3s), 1'120U);
+      EXPECT_GE(last(cluster, 3s), 880U);
       for (auto& host : cluster.hosts()) EXPECT_GT(host->lease.counters().clock_jumps, 0U);
     }
   });
@@ -228,10 +228,10 @@ TEST(LeaseStrategy, SlowRatesAndLeakyOnes) {
     policy.burst = {12'500};
     Cluster cluster(kHosts, policy, seed);
     cluster.offer(kTwice);
-    cluster.run_for(25s);
-    EXPECT_LE(last(cluster, 20s), 1'030U);
-    EXPECT_GE(last(cluster, 20s), 950U);
-    for (auto& host : cluster.hosts()) EXPECT_GT(host->sent, 50'000U) << "a host stands";
+    cluster.run_for(15s);
+    EXPECT_LE(last(cluster, 10s), 1'050U);
+    EXPECT_GE(last(cluster, 10s), 930U);
+    for (auto& host : cluster.hosts()) EXPECT_GT(host->sent, 25'000U) << "a host stands";
   });
 }
 
