@@ -2,9 +2,8 @@
 //
 // grants: hosts ask ahead, and spend evenly what they get.
 // remote: a host asks for what waits, no sooner and no more, and it leaves as soon as it is granted.
-// poll:   a host spends from a copy of the bucket, and says afterwards what it has spent; the bucket goes below zero
-// for
-//         that. Nothing is granted.
+// poll:   a host spends from a copy of the bucket, and says afterwards what it has spent, for which the bucket goes
+//         below zero. Nothing is granted.
 // push:   the same, said sooner, and Redis tells it to all hosts.
 #include "shaper/cluster/lease.h"
 #include "shaper/cluster/lease_amounts.h"

@@ -110,7 +110,8 @@ StatusReport status_report(const Policy& policy, const CoreSnapshot& snapshot) {
   StatusReport report;
   report.version = kVersion;
   report.mark_mask = policy.mark_mask;
-  if (policy.finds_owners) report.owners = OwnersReport{snapshot.owners.found, snapshot.owners.late, 0, snapshot.owner_totals};
+  if (policy.finds_owners)
+    report.owners = OwnersReport{snapshot.owners.found, snapshot.owners.late, 0, snapshot.owner_totals};
   for (const LinkSnapshot& link : snapshot.links) {
     report.links.push_back(link_report(policy.links.at(link.index), link));
   }
