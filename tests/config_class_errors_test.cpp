@@ -1,4 +1,6 @@
 // Bad policies: classes, limits and matches. Most texts begin with one sound link, so that the class stands on line 5.
+#include <fmt/format.h>
+
 #include "tests/bad_policies.h"
 
 namespace shaper {
@@ -159,12 +161,12 @@ TEST(BadPolicies, AmongClassesOfSeveralLinks) {
     many += "[[link]]\nname = \"" + name + "\"\ninterface = \"" + name + "\"\n";
     names += "\"" + name + "\", ";
   }
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < 253; ++i) {
     many += "[[class]]\nname = \"c" + std::to_string(i) + "\"\nmatch = { mark = " + std::to_string(i) + " }\nlink = [" +
             names + "]\n";
   }
   expect_errors({{"too many classes, counted for each link", "",
-                  "449:1: a policy has at most 4096 classes: one on several links counts for each"}},
+                  "1205:1: a policy has at most 16384 classes: one on several links counts for each"}},
                 many);
 }
 
@@ -291,6 +293,18 @@ TEST(BadPolicies, InAMatch) {
            "9:20: a DSCP is a name or a number from 0 to 63"},
       },
       kClass);
+}
+
+TEST(BadPolicies, OneOfManyClassesCanNeverMatch) {
+  std::string text = kLink;
+  for (int n = 0; n < 4'000; ++n) {
+    text += fmt::format("[[class]]\nname = \"c{}\"\nlink = \"up\"\nmatch = {{ remote = \"10.0.0.0/8\", user = {} }}\n",
+                        n, n == 3'999 ? 7 : n);
+  }
+  const auto policy = parse_policy(text, "p");
+  ASSERT_FALSE(policy);
+  EXPECT_EQ(policy.error().text(),
+            "p:16001:1: class \"c3999\" can never match: class \"c7\" takes all of its packets first");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 using tree::Node;
 
 // A class on several links counts once for each.
-constexpr std::size_t kMostClasses = 4'096;
+constexpr std::size_t kMostClasses = 16'384;
 
 constexpr std::string_view kDefaultClass = "default";
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "shaper/core/match_index.h"
 #include "shaper/model/address_text.h"
 #include "shaper/model/config_parts.h"
 
@@ -110,6 +111,75 @@ bool comes_first(const ReadClass& taker, const ReadClass& loser) {
   return loser.policy.is_default || taker.position < loser.position;
 }
 
+/// A packet that `match` takes, as far as MatchIndex looks: whatever covers the match takes it too.
+Packet packet_for(const Match& match) {
+  Packet packet;
+  const auto first = [](const auto& values, auto& field) {
+    if (!values.empty()) field = values.front().first;
+  };
+  const auto has = [](const std::vector<Prefix>& prefixes, Family family) {
+    return prefixes.empty() || std::any_of(prefixes.begin(), prefixes.end(),
+                                           [family](const auto& prefix) { return prefix.family == family; });
+  };
+  Headers& headers = packet.headers;
+  const bool is_ipv4 = has(match.source, Family::ipv4) && has(match.destination, Family::ipv4);
+  headers.family = is_ipv4 ? Family::ipv4 : Family::ipv6;
+  const auto address = [&headers](const std::vector<Prefix>& prefixes, Address& field) {
+    const auto found = std::find_if(prefixes.begin(), prefixes.end(),
+                                    [&headers](const Prefix& prefix) { return prefix.family == headers.family; });
+    if (found != prefixes.end()) field = found->address;
+  };
+  address(match.source, headers.source);
+  address(match.destination, headers.destination);
+  first(match.source_port, headers.source_port);
+  first(match.destination_port, headers.destination_port);
+  if (!match.user.ids.empty()) packet.user = match.user.ids.front().first;
+  if (!match.group.ids.empty()) packet.group = match.group.ids.front().first;
+  return packet;
+}
+
+/// The tables of a link's classes, and whose they are.
+struct LinkTables {
+  std::vector<const Match*> tables;
+  std::vector<const ReadClass*> classes;
+};
+
+/// Those of all links, each with what finds them.
+class Takers {
+ public:
+  Takers(std::span<const ReadClass> classes, std::span<const LinkPolicy> links) : of_links_(links.size()) {
+    for (const ReadClass& each : classes) {
+      LinkTables& of_link = of_links_[each.policy.link];
+      const auto add = [&](const Match* table) {
+        of_link.tables.push_back(table);
+        of_link.classes.push_back(&each);
+      };
+      if (each.policy.match.empty()) add(nullptr);
+      for (const Match& match : each.policy.match) add(&match);
+    }
+    for (std::size_t link = 0; link < links.size(); ++link) {
+      indexes_.emplace_back(of_links_[link].tables, links[link].direction);
+    }
+  }
+
+  /// The first class that takes all packets of `later`, if there is one.
+  [[nodiscard]] const ReadClass* of(const ReadClass& later, Coverage& coverage) const {
+    const LinkIndex link = later.policy.link;
+    const std::vector<Match>& match = later.policy.match;
+    const ReadClass* taker = nullptr;
+    indexes_[link].ask(match.empty() ? Packet{} : packet_for(match.front()), [&](std::uint32_t number) {
+      const ReadClass& earlier = *of_links_[link].classes[number];
+      if (comes_first(earlier, later) && coverage.covers(earlier.policy.match, match)) taker = &earlier;
+      return taker != nullptr;
+    });
+    return taker;
+  }
+
+ private:
+  std::vector<LinkTables> of_links_;
+  std::vector<MatchIndex> indexes_;
+};
+
 }  // namespace
 
 void check_coverage(std::span<const ReadClass> classes, std::span<const LinkPolicy> links, Diagnostics& diagnostics) {
@@ -117,12 +187,11 @@ void check_coverage(std::span<const ReadClass> classes, std::span<const LinkPoli
   for (ReadClass& each : resolved) {
     for (Match& match : each.policy.match) resolve(match, links[each.policy.link].direction);
   }
+  const Takers takers(resolved, links);
   Coverage coverage;
   for (const ReadClass& later : resolved) {
-    const auto taker = std::find_if(resolved.begin(), resolved.end(), [&](const ReadClass& earlier) {
-      return comes_first(earlier, later) && coverage.covers(earlier.policy.match, later.policy.match);
-    });
-    if (taker == resolved.end()) continue;
+    const ReadClass* const taker = takers.of(later, coverage);
+    if (taker == nullptr) continue;
     const std::string where = later.on_several_links ? " on link \"" + links[later.policy.link].name + "\"" : "";
     diagnostics.error(later.position, "class \"" + later.policy.name + "\" can never match" + where + ": class \"" +
                                           taker->policy.name + "\" takes all of its packets first");
