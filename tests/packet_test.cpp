@@ -159,8 +159,8 @@ TEST(ParseErrorAbout, IsTheQuotedFlowTheOtherWayRound) {
   const auto icmp = [](std::uint8_t type) { return Bytes{type, 0, 0, 0, 0, 0, 0, 0}; };
   const Headers sent4 = parse_headers(ipv4(kTcp) + tcp());
   const Headers sent6 = parse_headers(ipv6(kUdp) + udp());
-  const ErrorAbout tcp4{sent4.destination, sent4.source, 443, 40000, Family::ipv4, kTcp};
-  const ErrorAbout udp6{sent6.destination, sent6.source, 53, 5353, Family::ipv6, kUdp};
+  const Headers tcp4{sent4.destination, sent4.source, 443, 40000, Family::ipv4, kTcp};
+  const Headers udp6{sent6.destination, sent6.source, 53, 5353, Family::ipv6, kUdp};
 
   for (const std::uint8_t type : Bytes{3, 4, 5, 11, 12}) {
     EXPECT_EQ(about(ipv4(kIcmp) + icmp(type) + ipv4(kTcp) + prefix(tcp(), 8)), tcp4) << int{type};

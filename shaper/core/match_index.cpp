@@ -10,14 +10,6 @@ namespace {
 /// A range of more values than these is not taken apart.
 constexpr std::uint32_t kWidestRange = 16;
 
-Address first_bits(Address address, std::uint8_t bits) {
-  for (std::size_t i = 0; i < address.size(); ++i) {
-    const std::size_t kept = std::min<std::size_t>(8, bits > i * 8 ? bits - i * 8 : 0);
-    address[i] = static_cast<std::uint8_t>(address[i] & (0xff00U >> kept));
-  }
-  return address;
-}
-
 Address as_value(std::uint32_t number) {
   Address value{};
   const auto bytes = std::bit_cast<std::array<std::uint8_t, 4>>(number);
@@ -46,7 +38,7 @@ std::vector<MatchIndex::Place> MatchIndex::places(const Match& match, Field fiel
   std::vector<Place> places;
   const auto by_address = [&](const std::vector<Prefix>& own, const std::vector<Prefix>& side) {
     for (const Prefix& prefix : own.empty() ? side : own) {
-      places.push_back({{field, prefix.family, prefix.bits}, first_bits(prefix.address, prefix.bits)});
+      places.push_back({{field, prefix.family, prefix.bits}, masked(prefix.address, prefix.bits)});
     }
   };
   const auto by_number = [&](const std::vector<Address>& values) {
@@ -85,7 +77,7 @@ std::vector<MatchIndex::Place> MatchIndex::places(const Match& match, Field fiel
 std::optional<MatchIndex::Value> MatchIndex::value_in(const Packet& packet, const About& about) {
   const Headers& headers = packet.headers;
   const auto address = [&](const Address& of) {
-    return headers.family == about.family ? std::optional(first_bits(of, about.bits)) : std::nullopt;
+    return headers.family == about.family ? std::optional(masked(of, about.bits)) : std::nullopt;
   };
   const auto number = [](std::optional<std::uint32_t> of) { return of ? std::optional(as_value(*of)) : std::nullopt; };
   switch (about.field) {

@@ -196,15 +196,21 @@ Headers parse_headers(std::span<const std::uint8_t> captured) {
   return {};
 }
 
-std::optional<ErrorAbout> parse_error_about(Bytes captured, const Headers& headers) {
+std::optional<Headers> parse_error_about(Bytes captured, const Headers& headers) {
   if (headers.protocol != kIcmp && headers.protocol != kIcmpv6) return std::nullopt;
   const std::size_t begin = headers.network_bytes;
   if (headers.fragment || captured.size() < begin + kIcmpBytes) return std::nullopt;
   if (!is_icmp_error(headers.protocol, captured[begin])) return std::nullopt;
   const Headers quoted = parse_headers(captured.subspan(begin + kIcmpBytes));
   if (quoted.family != headers.family) return std::nullopt;
-  return ErrorAbout{quoted.destination, quoted.source, quoted.destination_port,
-                    quoted.source_port, quoted.family, quoted.protocol};
+  Headers about;
+  about.source = quoted.destination;
+  about.destination = quoted.source;
+  about.source_port = quoted.destination_port;
+  about.destination_port = quoted.source_port;
+  about.family = quoted.family;
+  about.protocol = quoted.protocol;
+  return about;
 }
 
 WireSize wire_size(const Packet& packet, const Framing& framing, std::uint32_t segment) {

@@ -53,20 +53,9 @@ struct Headers {
 [[nodiscard]] Headers parse_headers(std::span<const std::uint8_t> captured);
 
 /// The flow that an ICMP error tells of, in the direction of the error: the packet that it quotes went the other way.
-struct ErrorAbout {
-  Address source{};
-  Address destination{};
-  std::uint16_t source_port = 0;
-  std::uint16_t destination_port = 0;
-  Family family = Family::other;
-  std::uint8_t protocol = 0;
-
-  friend bool operator==(const ErrorAbout&, const ErrorAbout&) = default;
-};
-
-/// Nothing: it is no ICMP error, or too little of what it quotes was captured. `headers`: those of `captured`.
-[[nodiscard]] std::optional<ErrorAbout> parse_error_about(std::span<const std::uint8_t> captured,
-                                                          const Headers& headers);
+/// Addresses, ports and protocol are filled. Nothing: it is no ICMP error, or too little of what it quotes was
+/// captured. `headers`: those of `captured`.
+[[nodiscard]] std::optional<Headers> parse_error_about(std::span<const std::uint8_t> captured, const Headers& headers);
 
 /// Names a held packet to the kernel: the queue that it waits in and its number there.
 struct PacketId {
@@ -95,7 +84,7 @@ struct Packet {
   std::optional<std::uint32_t> group;
   const Owner* owner = nullptr;  ///< of its flow; nothing: not known
   bool owner_pending = false;    ///< somebody is finding it out
-  std::optional<ErrorAbout> about;
+  std::optional<Headers> about;  ///< parse_error_about()
 
   friend bool operator==(const Packet&, const Packet&) = default;
 };

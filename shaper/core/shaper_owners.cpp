@@ -74,11 +74,7 @@ void Shaper::State::on_owner(const FlowKey& key, const Owner& owner, Instant now
 /// An ICMP error has no socket: it is of whoever has the flow that it tells of.
 void Shaper::State::follow_quoted(Flow& flow, const Packet& packet, Instant now, Verdicts& out) {
   Packet quoted = packet;
-  quoted.headers.source = packet.about->source;
-  quoted.headers.destination = packet.about->destination;
-  quoted.headers.source_port = packet.about->source_port;
-  quoted.headers.destination_port = packet.about->destination_port;
-  quoted.headers.protocol = packet.about->protocol;
+  quoted.headers = *packet.about;
   const Flow* of = flows_.find(key_of(quoted));
   if (of == nullptr || of == &flow || flow.is_shared()) return;
   const bool known = of->owner_state == OwnerState::known;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <vector>
 
@@ -94,20 +95,10 @@ std::vector<std::string> users_of_limits(const Policy& policy) {
 
 void describe_cluster_rule(const ClusterRule& rule, Lines& lines) {
   lines.add("scope", rule.observe ? "cluster: counted, but nobody is held up" : "cluster");
-  switch (rule.strategy) {
-    case Strategy::grants:
-      lines.add("strategy", "grants (hosts ask ahead of need)");
-      break;
-    case Strategy::remote:
-      lines.add("strategy", "remote (every packet waits for an answer)");
-      break;
-    case Strategy::poll:
-      lines.add("strategy", "poll (hosts spend, then settle: the total flaps)");
-      break;
-    case Strategy::push:
-      lines.add("strategy", "push (hosts spend, then tell all: the total flaps)");
-      break;
-  }
+  constexpr std::array kHow{"hosts ask ahead of need", "every packet waits for an answer",
+                            "hosts spend, then settle: the total flaps", "hosts spend, then tell all: the total flaps"};
+  lines.add("strategy",
+            fmt::format("{} ({})", strategy_name(rule.strategy), kHow.at(static_cast<std::size_t>(rule.strategy))));
   switch (rule.without_redis) {
     case WithoutRedis::reject:
       lines.add("without Redis", "reject (nothing passes)");
